@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option, Typer
 
 from salience.cli import options
-from salience.cli.options import Command, of_setting
+from salience.cli.options import Command, of_recipe
 from salience.errors import InputError, counted, listed, nearest, quoted, unknown
 from salience.settings import is_whole, numbers
 
@@ -52,12 +52,12 @@ def attention(
     batch_size: Annotated[int | None, Option(help="Texts in a training step.  [default: 100]")] = None,
     alignment: Annotated[float | None, Option(help="Weight of the penalty |V^T W|.  [default: 0]")] = None,
     alignment_form: Annotated[str | None, Option(help="Of it: absolute or square.  [default: absolute]")] = None,
-    seed: Annotated[int | None, of_setting("seed", "Seed of the random numbers.  [default: 0]")] = None,
-    text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
-    label: Annotated[str | None, of_setting("label", "Column of the label.  [default: guessed]")] = None,
+    seed: Annotated[int | None, of_recipe("Seed of the random numbers.  [default: 0]")] = None,
+    text: Annotated[str | None, of_recipe("Column of the text.  [default: guessed]")] = None,
+    label: Annotated[str | None, of_recipe("Column of the label.  [default: guessed]")] = None,
     encoding: options.Encoding = "utf-8",
-    bad_rows: Annotated[str, of_setting("bad_rows", "Incomplete rows: error or skip.")] = "error",
-    max_length: Annotated[int, of_setting("max_length", "Tokens read of a text.")] = 400,
+    bad_rows: Annotated[str, of_recipe("Incomplete rows: error or skip.")] = "error",
+    max_length: Annotated[int, of_recipe("Tokens read of a text.")] = 400,
     output: Annotated[Path, Option(help="Folder to write.")] = Path("analysis"),
     overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
@@ -155,7 +155,7 @@ def pos(
     words: Annotated[bool, Option("--words", help="Sum the attention of the tokens of a word first.")] = False,
     sums: Annotated[bool, Option("--sums", help="Multiply attention by the length of the text.")] = False,
     most: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,
-    text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
+    text: Annotated[str | None, of_recipe("Column of the text.  [default: guessed]")] = None,
     encoding: options.Encoding = "utf-8",
     max_length: options.MaxLength = None,
     seed: options.Seed = 0,

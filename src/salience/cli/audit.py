@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from salience.cli.options import Overwrite, of_setting, settings_in
+from salience.cli import options
+from salience.cli.options import folder_for, of_recipe, settings_in
 from salience.errors import InputError, counted
 from salience.settings import as_option
 
 if TYPE_CHECKING:
-    from salience.audit.findings import Finding
     from salience.data.task import Task
     from salience.explainers.explanation import Explanation
     from salience.report.audit_page import AuditEvidence
-    from salience.scores.predictions import Predictions
+    from salience.training.recipe import Recipe
 
 PAGE, LINES, DECISIONS = "audit.html", "audit.jsonl", "decisions.csv"
 FOLDS, SIMILARITY = 5, 0.95
@@ -27,50 +27,41 @@ OF_COPIES = ("text", "text_pair", "label", "label_separator", "encoding")  # set
 
 def audit(
     data: Annotated[str, Argument(help="Labelled texts, as for `salience train`.")],
-    text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
-    text_pair: Annotated[str | None, of_setting("text_pair", "Column of a second text.  [default: guessed]")] = None,
-    label: Annotated[str | None, of_setting("label", "Column of the label, or columns of 0 and 1.")] = None,
-    label_separator: Annotated[
-        str | None, of_setting("label_separator", "What divides several labels of a text.")
-    ] = None,
-    group: Annotated[str | None, of_setting("group", "Column of groups that are not divided.")] = None,
-    encoding: Annotated[
-        str | None, of_setting("encoding", "Character encoding of csv and tsv.  [default: utf-8]")
-    ] = None,
-    bad_rows: Annotated[str | None, of_setting("bad_rows", "Rows without text or label: error or skip.")] = None,
-    model: Annotated[str | None, of_setting("model", "Encoder: a folder, or a hub name.  [default: minilm]")] = None,
-    max_length: Annotated[int | None, of_setting("max_length", "Tokens read of a text.")] = None,
-    precision: Annotated[str | None, of_setting("precision", "Number format: auto, fp32, bf16 or fp16.")] = None,
-    seed: Annotated[int | None, of_setting("seed", "Seed of the random numbers.  [default: 0]")] = None,
-    device: Annotated[str | None, of_setting("device", "Device: auto, cpu or cuda.")] = None,
+    text: options.GuessedText = None,
+    text_pair: Annotated[str | None, of_recipe("Column of a second text.  [default: guessed]")] = None,
+    label: Annotated[str | None, of_recipe("Column of the label, or columns of 0 and 1.")] = None,
+    label_separator: options.LabelSeparator = None,
+    group: Annotated[str | None, of_recipe("Column of groups that are not divided.")] = None,
+    encoding: options.DataEncoding = None,
+    bad_rows: options.BadRows = None,
+    model: Annotated[str | None, of_recipe("Encoder: a folder, or a hub name.  [default: minilm]")] = None,
+    max_length: Annotated[int | None, of_recipe("Tokens read of a text.")] = None,
+    precision: options.TrainingPrecision = None,
+    seed: options.AnySeed = None,
+    device: options.TrainingDevice = None,
     test: Annotated[str | None, Option(help="Test rows, searched for near-duplicates of the data.")] = None,
-    run: Annotated[
-        str | None, Option(help="Run on the data that judges.  [default: regression]")
-    ] = None,
-    fine_tune: Annotated[
-        bool, Option("--fine-tune", help="Judge by models trained for each fold; slower.")
-    ] = False,
+    run: Annotated[str | None, Option(help="Run on the data that judges.  [default: regression]")] = None,
+    fine_tune: Annotated[bool, Option("--fine-tune", help="Judge by models trained for each fold; slower.")] = False,
     folds: Annotated[int | None, Option(help="Folds of the regression or training.  [default: 5]")] = None,
     similarity: Annotated[float | None, Option(help="Least cosine of near-duplicates.  [default: 0.95]")] = None,
     explain: Annotated[bool, Option("--explain", help="Also list the words that decide.")] = False,
-    apply: Annotated[
-        str | None, Option(metavar="DECISIONS", help="Write a copy corrected by decisions.csv.")
-    ] = None,
+    apply: Annotated[str | None, Option(metavar="DECISIONS", help="Write a copy corrected by decisions.csv.")] = None,
     output: Annotated[Path | None, Option(help="Folder, or the copy.  [default: runs/DATA-audit]")] = None,
-    overwrite: Overwrite = False,
-) -> None:  # fmt: skip
+    overwrite: options.Overwrite = False,
+) -> None:
     """Find likely wrong labels, near-duplicates, outliers, classes that are alike, and words that give labels away."""
     given = settings_in({**locals(), "data": None, "test": None})
+    of_judging = {"run": run, "fine_tune": fine_tune, "folds": folds}
+    others = {"test": test, **of_judging, "similarity": similarity, "explain": explain}
     if apply is not None:
-        others = {"--test": test, "--run": run, "--fine-tune": fine_tune, "--folds": folds, "--similarity": similarity,
-                  "--explain": explain}  # fmt: skip
-        useless = [name for name, value in others.items() if value]
-        apply_decisions(data, apply, output, overwrite, given, useless)
+        useless = [name for name, value in (given | others).items() if value and name not in OF_COPIES]
+        if useless:
+            raise InputError(f"{as_option(useless[0])} has no effect with --apply: leave out one of them")
+        apply_decisions(data, apply, output, overwrite, given)
         return
-    if run is not None and (fine_tune or folds is not None):
-        raise InputError(
-            f"{'--fine-tune' if fine_tune else '--folds'} has no effect with --run: leave out one of them"
-        )
+    for name in ("fine_tune", "folds"):
+        if run is not None and of_judging[name]:
+            raise InputError(f"{as_option(name)} has no effect with --run: leave out one of them")
     if folds is not None and not 2 <= folds <= 20:
         raise InputError(f"--folds is {folds}: give a whole number from 2 to 20")
     if similarity is not None and not 0.5 <= similarity <= 1:
@@ -78,6 +69,8 @@ def audit(
 
     from salience.audit.auditing import audit_folds, by_fine_tuning, by_regression, find_all, of_run
     from salience.audit.decisions import has_decisions
+    from salience.audit.findings import KINDS, kinds_of
+    from salience.audit.wrong_labels import share_of_right
     from salience.files import check_folder
     from salience.report.audit_page import AuditEvidence
     from salience.report.terminal import say
@@ -85,12 +78,11 @@ def audit(
     from salience.training.references import encoder_of_recipe
     from salience.training.task import read_task
 
-    output = output or Path("runs") / f"{Path(data).name.split('.')[0] or 'data'}-audit"
+    output = output or folder_for(data, "audit")
     check_folder(output, overwrite)
-    if (output / DECISIONS).is_file() and has_decisions(output / DECISIONS):
-        raise InputError(
-            f"{output / DECISIONS} has decisions, which would be lost: move it, or choose another --output"
-        )
+    decisions = output / DECISIONS
+    if decisions.is_file() and has_decisions(decisions):
+        raise InputError(f"{decisions} has decisions, which would be lost: move it, or choose another --output")
     similarity = SIMILARITY if similarity is None else similarity
     recipe = Recipe(data=data, test=test, **given)
     task = read_task(recipe, say)
@@ -113,18 +105,18 @@ def audit(
     findings = find_all(task, vectors, test_vectors, predicted, similarity, explanations)
     evidence = AuditEvidence(task, findings, predicted, source, similarity, explain)
     write_audit(output, evidence, f"Audit of {Path(data).name}")
-    for line in summary(task, findings, predicted, source, explain):
-        say(line)
+    say(
+        f"{counted(len(task.training), 'row')}; labels checked by {source}, which are right on "
+        f"{share_of_right(task, predicted):.1%}{' of the decisions about labels' if task.multi_label else ''}"
+    )
+    for kind in kinds_of(task, explain):
+        say(f"{KINDS[kind]}: {sum(finding.kind == kind for finding in findings):,}")
     say(f"page: {output / PAGE}")
-    say(f"decisions: {output / DECISIONS}")
+    say(f"decisions: {decisions}")
 
 
-def explained(recipe: Any, task: Task, run: str | None) -> Iterable[Explanation]:
-    """Explanations of the labelled rows, by a run or by the regression on the vectors of the encoder, fitted to them.
-
-    Args:
-        recipe: of the audit.
-    """
+def explained(recipe: Recipe, task: Task, run: str | None) -> Iterable[Explanation]:
+    """Explanations of the labelled rows, by a run or by the regression on the vectors of the encoder."""
     from salience.audit.words import explained_rows
     from salience.classify import load
     from salience.data.texts import Texts
@@ -156,36 +148,10 @@ def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
             csv_writer(file, COLUMNS, safe=True)(rows)
 
 
-def summary(
-    task: Task, findings: Sequence[Finding], predicted: Predictions, source: str, explained: bool
-) -> list[str]:
-    """The number of findings of each kind, a line each."""
-    from salience.audit.findings import KINDS, kinds_of
-    from salience.audit.wrong_labels import share_of_right
-
-    found = {kind: sum(finding.kind == kind for finding in findings) for kind in KINDS}
-    return [
-        f"{counted(len(task.training), 'row')}; labels checked by {source}, which are right on "
-        f"{share_of_right(task, predicted):.1%}{' of the decisions about labels' if task.multi_label else ''}",
-        *(f"{KINDS[kind]}: {found[kind]:,}" for kind in kinds_of(task, explained)),
-    ]
-
-
 def apply_decisions(
-    data: str, decisions: str, output: Path | None, overwrite: bool, given: Mapping[str, Any],
-    useless: Sequence[str] = (),
+    data: str, decisions: str, output: Path | None, overwrite: bool, given: Mapping[str, Any]
 ) -> None:  # fmt: skip
-    """Writes a corrected copy of a file of labelled texts.
-
-    Args:
-        decisions: decisions.csv, filled in.
-        output: the copy, in the format of the data.
-        given: the settings of a recipe that the user has given.
-        useless: options that were given and have no effect.
-
-    Raises:
-        InputError: a decision does not fit the data, or an option is at fault. Nothing has been written then.
-    """
+    """Writes a copy of a file of labelled texts, corrected by decisions.csv; `given` are settings of a recipe."""
     from salience.audit.decisions import DELETED, label_of_row, read_decisions, write_corrected
     from salience.data.columns import choose_columns
     from salience.data.reading import column_names, is_on_hub, stream, suffix_of
@@ -194,28 +160,24 @@ def apply_decisions(
     from salience.files import check_output_file
     from salience.report.terminal import say
 
-    for option in [*useless, *(as_option(name) for name in given if name not in OF_COPIES)]:
-        raise InputError(f"{option} has no effect with --apply: leave out one of them")
+    suffix = suffix_of(Path(data))
     if is_on_hub(data):
         raise InputError(f"{data} is a data set on the hub, and only files can be corrected: save it as a file")
     if output is None:
-        raise InputError(
-            f"--apply needs the name of the corrected copy: add --output corrected{suffix_of(Path(data))}"
-        )
+        raise InputError(f"--apply needs the name of the corrected copy: add --output corrected{suffix}")
     encoding, separator = given.get("encoding", "utf-8"), given.get("label_separator")
     columns, notes = choose_columns(
         column_names(data, encoding), given.get("text"), given.get("text_pair"), given.get("label"), source=data,
         separator=separator,
     )  # fmt: skip
-    if suffix_of(Path(data)) != suffix_of(output):
-        raise InputError(f"{output} must end in {suffix_of(Path(data))}, as {data} does: a copy keeps the format")
-    check_not_read(output, data, str(decisions))
+    if suffix_of(output) != suffix:
+        raise InputError(f"{output} must end in {suffix}, as {data} does: a copy keeps the format")
+    check_not_read(output, data, decisions)
     check_output_file(output, overwrite)
-    label = columns.several or columns.label
-    assert label is not None  # `choose_columns` has chosen one
-    streamed = stream(data, encoding, columns={label} if isinstance(label, str) else {*label})
-    rows = {number: label_of_row(row, columns) for number, row in enumerate(streamed, 1)}
-    labels = {row: label for row, label in rows.items() if label is not None}
+    label = columns.several or str(columns.label)
+    streamed = stream(data, encoding, columns=set(columns.several) or {str(columns.label)})
+    rows = [label_of_row(row, columns) for row in streamed]
+    labels = {number: label for number, label in enumerate(rows, 1) if label is not None}
     if mixed_kinds(list(labels.values())) is not None:
         raise InputError(f"{data}: some rows have lists of labels, and others have not: write them in one way")
     changes = read_decisions(decisions, labels, data)

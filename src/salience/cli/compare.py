@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from salience.cli import options
-from salience.cli.options import of_setting, settings_in
+from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, settings_in
 from salience.cli.settings import merged, read_config, with_assigned
 from salience.errors import InputError
 from salience.settings import comma_separated, numbers, several_with_options
@@ -16,7 +16,7 @@ from salience.settings import comma_separated, numbers, several_with_options
 if TYPE_CHECKING:
     from salience.comparison.comparison import Comparison
 
-DATA, COMPARED, MEASURED, TRAINING, WORK, OUTPUT = "Data", "Compared", "Measured", "Training", "Work", "Output"
+COMPARED, MEASURED = "Compared", "Measured"  # further groups of the help
 
 
 def compare(
@@ -25,80 +25,52 @@ def compare(
     ] = None,
     data_sets: Annotated[
         Path | None,
-        Option(metavar="FILE", rich_help_panel=DATA, help="Yaml of several: NAME: {data: FILE, test: FILE}."),
+        Option(metavar="FILE", help="Yaml of several: NAME: {data: FILE, test: FILE}.", rich_help_panel=DATA),
     ] = None,
-    test: Annotated[str | None, of_setting("test", "Rows for the final test.", DATA, "FILE")] = None,
-    text: Annotated[
-        str | None, of_setting("text", "Column of the text.  [default: guessed]", DATA, "COLUMN")
-    ] = None,
-    text_pair: Annotated[
-        str | None, of_setting("text_pair", "Column of a second text.  [default: guessed]", DATA, "COLUMN")
-    ] = None,
-    label: Annotated[
-        str | None, of_setting("label", "Column of the label, or columns of 0 and 1.", DATA, "COLUMN")
-    ] = None,
-    label_separator: Annotated[
-        str | None, of_setting("label_separator", "What divides several labels of a text.", DATA)
-    ] = None,
-    encoding: Annotated[
-        str | None, of_setting("encoding", "Character encoding of csv and tsv.  [default: utf-8]", DATA)
-    ] = None,
-    bad_rows: Annotated[
-        str | None, of_setting("bad_rows", "Rows without text or label: error or skip.", DATA)
-    ] = None,
+    test: Annotated[str | None, of_recipe("Rows for the final test.", DATA, "FILE")] = None,
+    text: options.TextColumn = None,
+    text_pair: options.PairColumn = None,
+    label: options.LabelColumn = None,
+    label_separator: options.LabelSeparator = None,
+    encoding: options.DataEncoding = None,
+    bad_rows: options.BadRows = None,
     methods: Annotated[
-        str | None,
-        Option(rich_help_panel=COMPARED, help="The first is the baseline.  [default: plain,ssmix]"),
+        str | None, Option(help="The first is the baseline.  [default: plain,ssmix]", rich_help_panel=COMPARED)
     ] = None,
     variants: Annotated[
         Path | None,
-        Option(metavar="FILE", rich_help_panel=COMPARED, help="In place of them, yaml of NAME: {SETTING: VALUE}."),
+        Option(metavar="FILE", help="In place of them, yaml of NAME: {SETTING: VALUE}.", rich_help_panel=COMPARED),
     ] = None,
     models: Annotated[
-        str | None, Option(rich_help_panel=COMPARED, help="Several, by commas, in place of --model.")
+        str | None, Option(help="Several, by commas, in place of --model.", rich_help_panel=COMPARED)
     ] = None,
-    seeds: Annotated[str, Option(rich_help_panel=COMPARED, help="Each trains every method.")] = "0,1,2,3,4",
+    seeds: Annotated[str, Option(help="Each trains every method.", rich_help_panel=COMPARED)] = "0,1,2,3,4",
     sizes: Annotated[
-        str | None, Option(rich_help_panel=COMPARED, help="Labelled rows, as 50,100,all.  [default: all]")
+        str | None, Option(help="Labelled rows, as 50,100,all.  [default: all]", rich_help_panel=COMPARED)
     ] = None,
-    budget: Annotated[
-        str, Option(rich_help_panel=COMPARED, help="Spent alike: passes, time or steps.")
-    ] = "passes",
+    budget: Annotated[str, Option(help="Spent alike: passes, time or steps.", rich_help_panel=COMPARED)] = "passes",
     references: Annotated[
-        str, Option(rich_help_panel=COMPARED, help="none, or of majority,tf-idf,frozen.")
+        str, Option(help="none, or of majority,tf-idf,frozen.", rich_help_panel=COMPARED)
     ] = "default",
     faithfulness: Annotated[
-        bool, Option("--faithfulness", rich_help_panel=MEASURED, help="Also that of explanations of 200 texts.")
+        bool, Option("--faithfulness", help="Also that of explanations of 200 texts.", rich_help_panel=MEASURED)
     ] = False,
-    heat_maps: Annotated[
-        bool,
-        Option("--heat-maps/--no-heat-maps", rich_help_panel=MEASURED, help="Show disputed texts."),
-    ] = True,
-    model: Annotated[
-        str | None, of_setting("model", "minilm, a folder or a hub name.  [default: minilm]", TRAINING)
-    ] = None,
-    steps: Annotated[int | None, of_setting("steps", "Of the first method.  [default: by the data]", TRAINING)] = None,
-    precision: Annotated[
-        str | None, of_setting("precision", "Number format: auto, fp32, bf16 or fp16.", TRAINING)
-    ] = None,
-    device: Annotated[str | None, of_setting("device", "Device: auto, cpu or cuda.", TRAINING)] = None,
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", metavar="NAME=VALUE", rich_help_panel=TRAINING,
-               help="Any setting of docs/settings.md; repeatable."),
-    ] = None,
+    heat_maps: Annotated[bool, Option(help="Show disputed texts.", rich_help_panel=MEASURED)] = True,
+    model: Annotated[str | None, of_recipe("minilm, a folder or a hub name.  [default: minilm]", TRAINING)] = None,
+    steps: Annotated[int | None, of_recipe("Of the first method.  [default: by the data]", TRAINING)] = None,
+    precision: options.TrainingPrecision = None,
+    device: options.TrainingDevice = None,
+    set_: options.Set = None,
     jobs: options.Jobs = 1,
     ray: options.Ray = None,
     part: options.Part = None,
-    config: Annotated[
-        Path | None, Option(metavar="FILE", rich_help_panel=OUTPUT, help="Yaml file of settings; options override it.")
-    ] = None,
+    config: options.Config = None,
     output: Annotated[
         Path | None,
-        Option(metavar="FOLDER", rich_help_panel=OUTPUT, help="A stopped comparison goes on in its folder."),
+        Option(metavar="FOLDER", help="A stopped comparison goes on in its folder.", rich_help_panel=OUTPUT),
     ] = None,
     report_to: options.ReportTo = None,
-) -> None:  # fmt: skip
+) -> None:
     """Train methods over several seeds and test whether they differ beyond chance."""
     settings = merged(read_config(config), with_assigned(settings_in(locals()), set_))
     if methods is not None and variants is not None:
@@ -106,24 +78,24 @@ def compare(
     compared = (
         several_with_options(methods or "plain,ssmix") if variants is None else read_config(variants, "--variants")
     )
-    sets = None if data_sets is None else read_config(data_sets, "--data-sets")
+    sets = read_config(data_sets, "--data-sets")
 
     from salience.comparison.comparing import compare as compare_grid
-    from salience.comparison.grid import data_sets_of, name_of, sizes_of
+    from salience.comparison.grid import data_sets_of, sizes_of
     from salience.processes import part_of
     from salience.report.progress import GridProgress
     from salience.report.terminal import say
     from salience.training.recipe import Recipe
     from salience.training.references import references_of
 
-    chosen = None if sets is None else data_sets_of(sets, f"--data-sets {data_sets}")
+    chosen = None if data_sets is None else data_sets_of(sets, f"--data-sets {data_sets}")
     if chosen:
         if "data" in settings:
             raise InputError("name the data either as DATA or with --data-sets, not both")
         settings = {**settings, "data": next(iter(chosen.values()))["data"]}
     with GridProgress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"))
-        output = output or Path("runs") / f"{name_of(str(data_sets or recipe.data))}-compared"
+        output = output or folder_for(str(data_sets or recipe.data), "compared")
         comparison = compare_grid(
             recipe, compared, numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note, display=progress,
             part=part_of(part, progress.note), report_to=comma_separated(report_to) if report_to else (),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
 from salience._version import __version__
+from salience.cli import options
 from salience.cli.export import check_replaceable
-from salience.cli.options import Device, Encoding, Overwrite, of_setting
+from salience.cli.options import folder_for, of_recipe
 from salience.errors import counted
 
 FILE = "descriptions.json"  # in the folder: what it was made from
@@ -38,53 +38,45 @@ def describe(
     labels: Annotated[str, Argument(help="Yaml file with a text or a list of texts for each label.")],
     model: Annotated[str, Option(help="Encoder: a folder, or a hub name.")] = "minilm",
     test: Annotated[str | None, Option(help="Labelled texts to measure it on.  [default: none]")] = None,
-    text: Annotated[str | None, of_setting("text", "Column of the text.  [default: guessed]")] = None,
-    label: Annotated[str | None, of_setting("label", "Column of the label.  [default: guessed]")] = None,
-    encoding: Encoding = "utf-8",
-    max_length: Annotated[int | None, of_setting("max_length", "Tokens read of a text.")] = None,
-    device: Device = "auto",
+    text: options.GuessedText = None,
+    label: options.GuessedLabel = None,
+    encoding: options.Encoding = "utf-8",
+    max_length: Annotated[int | None, of_recipe("Tokens read of a text.")] = None,
+    device: options.Device = "auto",
     output: Annotated[Path | None, Option(help="Folder.  [default: runs/LABELS-described]")] = None,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Make a classifier from descriptions of its labels, without labelled texts, and write a plain checkpoint."""
     from salience.cli.rows import labelled_texts
     from salience.data.task import label_descriptions, read_descriptions
     from salience.files import whole_folder, write_json, write_whole
     from salience.report.terminal import say
+    from salience.runs.card import code, file_name, markdown
     from salience.runs.folder import write_manifest, written_by_run
     from salience.scores.labels import ONE_LABEL
     from salience.training.head import described_classifier
 
-    output = output or Path("runs") / f"{Path(labels).name.split('.')[0] or 'labels'}-described"
+    output = output or folder_for(labels, "described")
     check_replaceable(output, overwrite, FILE, "classifier of salience describe")
     described = read_descriptions(labels)
     names = list(described)
     classifier = described_classifier(model, label_descriptions(labels, names), names, max_length, device)
-    found = None
+    found, scores = None, "Nothing was measured."
     if test is not None:
         known = labelled_texts(test, names, None, None, {"text": text, "label": label, "encoding": encoding})
         measured = ONE_LABEL.scores(classifier.predict_proba(known), known.known_labels)
         found = {**measured, "rows": len(known), "file": Path(test).name}
-        say("accuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,} rows of {file}".format_map(found))
+        told = "ccuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,}".format_map(found)
+        say(f"a{told} rows of {found['file']}")
+        scores = f"A{told} labelled rows."
+    rows = [f"| {markdown(name)} | {'; '.join(map(markdown, texts))} |" for name, texts in described.items()]
+    card = CARD.format(model=code(file_name(model)), rows="\n".join(rows), scores=scores, version=__version__)
     with whole_folder(output, own=written_by_run(output)) as unfinished:
         classifier.model.config._name_or_path = model
         classifier.model.save_pretrained(unfinished)
         classifier.tokenizer.save_pretrained(unfinished)
         about = {"written by": f"salience {__version__}", "model": model, "labels": described, "test": found}
         write_json(unfinished / FILE, about)
-        write_whole(unfinished / "README.md", card(described, model, found))
+        write_whole(unfinished / "README.md", card)
         write_manifest(unfinished)
     say(f"saved: {output} ({counted(len(names), 'label')})")
-
-
-def card(described: Mapping[str, list[str]], model: str, found: Mapping[str, Any] | None) -> str:
-    """The README.md of the folder, in Markdown; labels and descriptions are escaped."""
-    from salience.runs.card import code, file_name, markdown
-
-    rows = "\n".join(
-        f"| {markdown(label)} | {'; '.join(map(markdown, texts))} |" for label, texts in described.items()
-    )
-    scores = "Nothing was measured."
-    if found is not None:
-        scores = "Accuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,} labelled rows.".format_map(found)
-    return CARD.format(model=code(file_name(model)), rows=rows, scores=scores, version=__version__)

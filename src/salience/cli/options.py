@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
 from typing import Annotated, Any
 
-from typer import Argument, Exit, Option
+from typer import Argument, CallbackParam, Exit, Option
 from typer.core import TyperCommand
 
 from salience.settings import as_option, settings_of
@@ -16,27 +17,30 @@ from salience.training.recipe import Recipe
 NAME_WIDTH = 22  # columns of a catalogue's names
 OPTION_WIDTH = 28  # columns of a help's options, at most
 SHOWN_KINDS = {"<str>": "TEXT", "<int>": "N", "<float>": "NUMBER", "<path>": "PATH", "<int range>": "N"}
+DATA, TRAINING, OUTPUT = "Data", "Training", "Output"  # groups of the help of train and compare
 
 
 class Command(TyperCommand):
-    """A command whose help has a line for each option, in groups where its options name some.
+    """A command whose help has a line for each option, in plain text, of which 80 columns break none.
 
-    It is plain text for every terminal, and in 80 columns no line is broken.
+    The options are in groups if the first argument is in one.
     """
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
+        parameters = self.get_params(ctx)
+        grouped = getattr(parameters[0], "rich_help_panel", None) is not None
+        for parameter in parameters:
             if record := parameter.get_help_record(ctx):
                 name, meaning = record[0], record[1].replace("[required]", "").strip()
                 for kind, shown in SHOWN_KINDS.items():
                     name = name.replace(kind, shown)
                 if parameter.param_type_name == "argument":
                     name = name.split()[0].upper()
-                group = getattr(parameter, "rich_help_panel", None)
-                groups.setdefault(group or "Output" * ("Output" in groups), []).append((name, meaning))
+                group = getattr(parameter, "rich_help_panel", None) if grouped else None
+                groups.setdefault(group or OUTPUT * (OUTPUT in groups), []).append((name, meaning))
         formatter.write_paragraph()
         for title, records in groups.items():
             if title:
@@ -45,19 +49,13 @@ class Command(TyperCommand):
                 formatter.write_dl(records, col_max=OPTION_WIDTH)
 
 
-def of_setting(name: str, help: str, group: str | None = None, metavar: str | None = None) -> Any:
-    """An option that is a setting of a recipe: its value is checked by the declaration, before anything is read.
+def of_recipe(help: str, group: str | None = None, metavar: str | None = None) -> Any:
+    """An option that is the setting of its name in a recipe; its value is checked before anything is read."""
 
-    Args:
-        help: the meaning in a few words; the page of the settings has the whole of it.
-        group: the heading that it stands under in the help.
-    """
-    declared = settings_of(Recipe)[name]
+    def checked(parameter: CallbackParam, value: Any) -> Any:
+        return None if value is None else settings_of(Recipe)[str(parameter.name)].checked(value, as_option)
 
-    def checked(value: Any) -> Any:
-        return None if value is None else declared.checked(value, as_option)
-
-    return Option(as_option(name), help=help, callback=checked, rich_help_panel=group, metavar=metavar)
+    return Option(help=help, callback=checked, rich_help_panel=group, metavar=metavar)
 
 
 def settings_in(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,12 +64,7 @@ def settings_in(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def catalogue(option: str, entries: str, rows: Callable[[], Iterable[tuple[str, str]]]) -> Any:
-    """A flag that prints a catalogue and ends the command. The catalogue is imported only then: it may need torch.
-
-    Args:
-        entries: what it holds, such as "metrics".
-        rows: gives the names and their meanings.
-    """
+    """A flag that prints names with their meanings and ends the command. `rows` imports them only then."""
 
     def show(chosen: bool) -> None:
         if chosen:
@@ -83,24 +76,50 @@ def catalogue(option: str, entries: str, rows: Callable[[], Iterable[tuple[str, 
     return Option(option, help=f"Print the {entries} and stop.", is_eager=True, callback=show)
 
 
+def folder_for(source: str, suffix: str) -> Path:
+    """The folder that is written if none is named: below `runs`, by the name of what is read."""
+    return Path("runs") / f"{Path(source).name.split('.')[0] or 'data'}-{suffix}"
+
+
+# Of commands about a trained model.
 Model = Annotated[str, Argument(help="Run folder, or any other trained classifier.")]
-Text = Annotated[str | None, of_setting("text", "Column of the text.  [default: as in training]")]
-TextPair = Annotated[str | None, of_setting("text_pair", "Column of a second text.  [default: as in training]")]
-Label = Annotated[str | None, of_setting("label", "Column of the label.  [default: as in training]")]
-Encoding = Annotated[str, of_setting("encoding", "Encoding of csv and tsv files.")]
-MaxLength = Annotated[int | None, of_setting("max_length", "Tokens read of a text.  [default: as in training]")]
-Seed = Annotated[int, of_setting("seed", "Seed of the random numbers.")]
-Device = Annotated[str, of_setting("device", "Device: auto, cpu or cuda.")]
+Text = Annotated[str | None, of_recipe("Column of the text.  [default: as in training]")]
+TextPair = Annotated[str | None, of_recipe("Column of a second text.  [default: as in training]")]
+Label = Annotated[str | None, of_recipe("Column of the label.  [default: as in training]")]
+Encoding = Annotated[str, of_recipe("Encoding of csv and tsv files.")]
+MaxLength = Annotated[int | None, of_recipe("Tokens read of a text.  [default: as in training]")]
+Seed = Annotated[int, of_recipe("Seed of the random numbers.")]
+Device = Annotated[str, of_recipe("Device: auto, cpu or cuda.")]
 Pieces = Annotated[str, Option(help="Score of a word of tokens: sum or max.")]
 Precision = Annotated[str, Option(help="Number format: fp32, bf16 or auto.")]
 Window = Annotated[int, Option(help="Rows held in memory at a time.")]
 Prefix = Annotated[str, Option(help="Prefix of the names of the added columns.")]
 SafeCsv = Annotated[bool, Option("--safe-csv", help="Write csv cells so that none is run as a formula.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace an existing output.")]
+
+# Of commands that train: what is not given is left to the file of settings, or open.
+GuessedText = Annotated[str | None, of_recipe("Column of the text.  [default: guessed]")]
+GuessedLabel = Annotated[str | None, of_recipe("Column of the label.  [default: guessed]")]
+TextColumn = Annotated[str | None, of_recipe("Column of the text.  [default: guessed]", DATA, "COLUMN")]
+PairColumn = Annotated[str | None, of_recipe("Column of a second text.  [default: guessed]", DATA, "COLUMN")]
+LabelColumn = Annotated[str | None, of_recipe("Column of the label, or columns of 0 and 1.", DATA, "COLUMN")]
+LabelSeparator = Annotated[str | None, of_recipe("What divides several labels of a text.", DATA)]
+DataEncoding = Annotated[str | None, of_recipe("Character encoding of csv and tsv.  [default: utf-8]", DATA)]
+BadRows = Annotated[str | None, of_recipe("Rows without text or label: error or skip.", DATA)]
+AnySeed = Annotated[int | None, of_recipe("Seed of the random numbers.  [default: 0]", TRAINING)]
+TrainingPrecision = Annotated[str | None, of_recipe("Number format: auto, fp32, bf16 or fp16.", TRAINING)]
+TrainingDevice = Annotated[str | None, of_recipe("Device: auto, cpu or cuda.", TRAINING)]
+Set = Annotated[
+    list[str] | None,
+    Option("--set", metavar="NAME=VALUE", help="Any setting of docs/settings.md; repeatable.",
+           rich_help_panel=TRAINING),
+]  # fmt: skip
+Config = Annotated[
+    Path | None, Option(metavar="FILE", help="Yaml file of settings; options override it.", rich_help_panel=OUTPUT)
+]
+ReportTo = Annotated[str | None, Option(help="Trackers: tensorboard, mlflow, wandb, trackio.", rich_help_panel=OUTPUT)]
+
+# Of commands whose work can be divided.
 Jobs = Annotated[int, Option(help="Runs at a time, each in a process.")]
 Ray = Annotated[str | None, Option(metavar="ADDRESS", help="Ray cluster: local, auto, HOST:PORT.  [default: none]")]
 Part = Annotated[str | None, Option(metavar="K/N", help="K-th of N parts of the work.  [default: Slurm's]")]
-ReportTo = Annotated[
-    str | None,
-    Option(help="Trackers: tensorboard, mlflow, wandb, trackio.", rich_help_panel="Output"),
-]

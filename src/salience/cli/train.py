@@ -7,121 +7,73 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from salience.cli.options import ReportTo, of_setting, settings_in
+from salience.cli import options
+from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, settings_in
 from salience.cli.settings import merged, read_config, with_assigned
 from salience.errors import one_line
 from salience.settings import assigned, comma_separated
 
 if TYPE_CHECKING:
     import numpy as np
-    from rich.console import Console
 
     from salience.classify import TextClassifier
     from salience.training.run import Run
 
 EXAMPLES = 3  # texts that are shown
-DATA, SCORES, MODEL, TRAINING, OUTPUT = "Data", "Scores", "Model", "Training", "Output"  # groups of the help
+SCORES, MODEL = "Scores", "Model"  # further groups of the help
 
 
 def train(
     data: Annotated[
-        str | None,
-        Argument(help="Labelled texts: csv, tsv, jsonl, parquet, hub name.", rich_help_panel=DATA),
+        str | None, Argument(help="Labelled texts: csv, tsv, jsonl, parquet, hub name.", rich_help_panel=DATA)
     ] = None,
-    test: Annotated[
-        str | None, of_setting("test", "Rows for the final test.  [default: none]", DATA, "FILE")
-    ] = None,
+    test: Annotated[str | None, of_recipe("Rows for the final test.  [default: none]", DATA, "FILE")] = None,
     validation: Annotated[
-        str | None, of_setting("validation", "Rows that select the checkpoint.  [default: none]", DATA, "FILE")
+        str | None, of_recipe("Rows that select the checkpoint.  [default: none]", DATA, "FILE")
     ] = None,
-    text: Annotated[
-        str | None, of_setting("text", "Column of the text.  [default: guessed]", DATA, "COLUMN")
-    ] = None,
-    text_pair: Annotated[
-        str | None, of_setting("text_pair", "Column of a second text.  [default: guessed]", DATA, "COLUMN")
-    ] = None,
-    label: Annotated[
-        str | None, of_setting("label", "Column of the label, or columns of 0 and 1.", DATA, "COLUMN")
-    ] = None,
-    label_separator: Annotated[
-        str | None, of_setting("label_separator", "What divides several labels of a text.", DATA)
-    ] = None,
-    group: Annotated[
-        str | None, of_setting("group", "Column of groups that are not divided.", DATA, "COLUMN")
-    ] = None,
-    encoding: Annotated[
-        str | None, of_setting("encoding", "Character encoding of csv and tsv.  [default: utf-8]", DATA)
-    ] = None,
-    bad_rows: Annotated[
-        str | None, of_setting("bad_rows", "Rows without text or label: error or skip.", DATA)
-    ] = None,
-    estimate: Annotated[
-        str | None, of_setting("estimate", "Scores on new rows: none, holdout, folds:K.", SCORES)
-    ] = None,
-    target_precision: Annotated[
-        float | None, of_setting("target_precision", "Precision below which predict abstains.", SCORES)
-    ] = None,
-    model: Annotated[
-        str | None, of_setting("model", "minilm, a folder, a hub name, or attention:dot.", MODEL)
-    ] = None,
+    text: options.TextColumn = None,
+    text_pair: options.PairColumn = None,
+    label: options.LabelColumn = None,
+    label_separator: options.LabelSeparator = None,
+    group: Annotated[str | None, of_recipe("Column of groups that are not divided.", DATA, "COLUMN")] = None,
+    encoding: options.DataEncoding = None,
+    bad_rows: options.BadRows = None,
+    estimate: Annotated[str | None, of_recipe("Scores on new rows: none, holdout, folds:K.", SCORES)] = None,
+    target_precision: Annotated[float | None, of_recipe("Precision below which predict abstains.", SCORES)] = None,
+    model: Annotated[str | None, of_recipe("minilm, a folder, a hub name, or attention:dot.", MODEL)] = None,
     set_model: Annotated[
         list[str] | None,
-        Option("--set-model", metavar="NAME=VALUE", rich_help_panel=MODEL,
-               help="Setting of an attention classifier; repeatable."),
+        Option(metavar="NAME=VALUE", help="Setting of an attention classifier; repeatable.", rich_help_panel=MODEL),
     ] = None,
-    max_length: Annotated[
-        int | None, of_setting("max_length", "Tokens read at once.  [default: at most 512]", MODEL)
-    ] = None,
-    long: Annotated[
-        str | None, of_setting("long", "Of longer texts: head, head-tail or windows.", MODEL)
-    ] = None,
-    method: Annotated[
-        str | None, of_setting("method", "plain, or of salience methods: ssmix:window=0.2.", TRAINING)
-    ] = None,
-    steps: Annotated[
-        int | None, of_setting("steps", "Training steps.  [default: by the data]", TRAINING)
-    ] = None,
-    batch_size: Annotated[
-        int | None, of_setting("batch_size", "Texts in a step.  [default: 16; 32 from 2,000 on]", TRAINING)
-    ] = None,
+    max_length: Annotated[int | None, of_recipe("Tokens read at once.  [default: at most 512]", MODEL)] = None,
+    long: Annotated[str | None, of_recipe("Of longer texts: head, head-tail or windows.", MODEL)] = None,
+    method: Annotated[str | None, of_recipe("plain, or of salience methods: ssmix:window=0.2.", TRAINING)] = None,
+    steps: Annotated[int | None, of_recipe("Training steps.  [default: by the data]", TRAINING)] = None,
+    batch_size: Annotated[int | None, of_recipe("Texts in a step.  [default: 16; 32 from 2,000 on]", TRAINING)] = None,
     learning_rate: Annotated[
-        float | None, of_setting("learning_rate", "Highest rate.  [default: by the model's width]", TRAINING)
+        float | None, of_recipe("Highest rate.  [default: by the model's width]", TRAINING)
     ] = None,
-    class_weights: Annotated[
-        str | None, of_setting("class_weights", "none, auto, or name=weight,name=weight.", TRAINING)
-    ] = None,
+    class_weights: Annotated[str | None, of_recipe("none, auto, or name=weight,name=weight.", TRAINING)] = None,
     label_descriptions: Annotated[
-        str | None, of_setting("label_descriptions", "Yaml file of texts about labels, or names.", TRAINING, "FILE")
+        str | None, of_recipe("Yaml file of texts about labels, or names.", TRAINING, "FILE")
     ] = None,
-    seed: Annotated[
-        int | None, of_setting("seed", "Seed of the random numbers.  [default: 0]", TRAINING)
-    ] = None,
-    precision: Annotated[
-        str | None, of_setting("precision", "Number format: auto, fp32, bf16 or fp16.", TRAINING)
-    ] = None,
-    device: Annotated[
-        str | None, of_setting("device", "Device: auto, cpu or cuda.", TRAINING)
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        Option("--set", metavar="NAME=VALUE", rich_help_panel=TRAINING,
-               help="Any setting of docs/settings.md; repeatable."),
-    ] = None,
-    config: Annotated[
-        Path | None, Option(metavar="FILE", rich_help_panel=OUTPUT, help="Yaml file of settings; options override it.")
-    ] = None,
+    seed: options.AnySeed = None,
+    precision: options.TrainingPrecision = None,
+    device: options.TrainingDevice = None,
+    set_: options.Set = None,
+    config: options.Config = None,
     output: Annotated[
         Path | None,
-        Option(metavar="FOLDER", rich_help_panel=OUTPUT, help="Folder to write.  [default: runs/DATA-METHOD]"),
+        Option(metavar="FOLDER", help="Folder to write.  [default: runs/DATA-METHOD]", rich_help_panel=OUTPUT),
     ] = None,
     overwrite: Annotated[
-        bool, Option("--overwrite", rich_help_panel=OUTPUT, help="Replace an existing run in the folder.")
+        bool, Option("--overwrite", help="Replace an existing run in the folder.", rich_help_panel=OUTPUT)
     ] = False,
     resume: Annotated[
-        bool, Option("--resume", rich_help_panel=OUTPUT, help="Continue an interrupted run in the folder.")
+        bool, Option("--resume", help="Continue an interrupted run in the folder.", rich_help_panel=OUTPUT)
     ] = False,
-    report_to: ReportTo = None,
-) -> None:  # fmt: skip
+    report_to: options.ReportTo = None,
+) -> None:
     """Train a classifier, and write it as a plain Hugging Face checkpoint."""
     given = settings_in(locals())
     if of_model := assigned("--set-model", set_model):
@@ -130,50 +82,41 @@ def train(
 
     from accelerate import PartialState
 
+    from salience.cli import report
     from salience.processes import is_main_process
     from salience.report.progress import Progress
     from salience.training.recipe import Recipe
     from salience.training.run import train as trained
 
-    report = ReportOfRun()
+    fault = ""
+
+    def with_report(folder: Path, name: str, classifier: TextClassifier) -> None:
+        """Adds the report before the folder gets its name. A fault of it costs no run: it can be made again."""
+        nonlocal fault
+        try:
+            report.add_report(folder, name, classifier)
+        except OSError:  # a full disk, which ends the run as it does elsewhere
+            raise
+        except Exception as error:
+            fault = one_line(f"{type(error).__name__}: {error}", 200)
+
     with Progress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"))
-        if output is None:
-            output = Path("runs") / f"{Path(recipe.data).name.split('.')[0] or 'run'}-{recipe.method or 'default'}"
         run = trained(
-            recipe, output, overwrite, resume, note=progress.note, callbacks=[progress.callback], config=config,
-            report_to=comma_separated(report_to) if report_to else [], written=report,
+            recipe, output or folder_for(recipe.data, recipe.method or "default"), overwrite, resume,
+            note=progress.note, callbacks=[progress.callback], config=config,
+            report_to=comma_separated(report_to) if report_to else [], written=with_report,
         )  # fmt: skip
     if is_main_process():
-        show_run(run, report.failed)
+        show_run(run, fault)
     PartialState().destroy_process_group()  # a process that ends while its threads still talk to others is aborted
 
 
-class ReportOfRun:
-    """Adds the report to the folder of a run before the folder gets its name, so that it is complete then.
-
-    What goes wrong is kept in `failed`, and costs no run: the report can be made again. A full disk is no fault of the
-    report, and ends the run as it does elsewhere.
-    """
-
-    failed = ""
-
-    def __call__(self, folder: Path, name: str, classifier: TextClassifier) -> None:
-        from salience.cli.report import add_report
-
-        try:
-            add_report(folder, name, classifier)
-        except OSError:
-            raise
-        except Exception as error:
-            self.failed = one_line(f"{type(error).__name__}: {error}", 200)
-
-
-def show_run(run: Run, failed: str = "", console: Console | None = None) -> None:
+def show_run(run: Run, fault: str) -> None:
     """Prints the scores beside those of the baselines, three explained test texts, the folder, and its report.
 
     Args:
-        failed: why the report could not be made; empty if it was.
+        fault: why the report could not be made; empty if it was.
     """
     from rich.console import Console
 
@@ -182,41 +125,29 @@ def show_run(run: Run, failed: str = "", console: Console | None = None) -> None
     from salience.explainers.explain import explain_texts
     from salience.explainers.gradient import gradient
     from salience.report.terminal import explanation_line, literal, score_table
+    from salience.runs import sentences
     from salience.runs.results import read_run
-    from salience.runs.sentences import (
-        abstention_sentences,
-        baseline_ahead,
-        estimate_sentences,
-        judged_scores,
-        precision_sentences,
-    )
 
-    console = console or Console(highlight=False)
-
-    def show(*lines: Any) -> None:
-        for line in lines:
-            console.print(literal(line) if isinstance(line, str) else line, soft_wrap=True)
-
-    judged = judged_scores(run.metrics)
-    if judged is not None:
+    console, metrics = Console(highlight=False), run.metrics
+    lines: list[Any] = []
+    if judged := sentences.judged_scores(metrics):
         console.print(score_table(*judged))
-        if ahead := baseline_ahead(judged[1]):
-            show(ahead)
+        lines.append(sentences.baseline_ahead(judged[1]))
     if run.probabilities is not None:
-        show("three test texts; the words that decided most are marked *so*:")
+        lines.append("three test texts; the words that decided most are marked *so*:")
         texts = run.task.test.take(rows_to_show(run.probabilities, run.task.test.known_labels))
-        show(*map(explanation_line, explain_texts(run.classifier, texts, {"gradient": gradient})))
-    for number, line in enumerate(estimate_sentences(run.metrics)):
-        show(f"{'  ' * (number > 0)}{line}")
-    show(*(abstention_sentences(run.metrics["abstention"]) if "abstention" in run.metrics else []))
-    show(*precision_sentences(run.metrics))
-    if hint := worth_describing(run.task):
-        show(hint)
-    show(f"saved: {run.folder}")
-    if failed:
-        show(f"the run is finished, but its report is not ({failed}): salience report {run.folder} makes it again")
+        lines += map(explanation_line, explain_texts(run.classifier, texts, {"gradient": gradient}))
+    first, *others = sentences.estimate_sentences(metrics) or [""]
+    lines += [first, *(f"  {line}" for line in others)]
+    if "abstention" in metrics:
+        lines += sentences.abstention_sentences(metrics["abstention"])
+    lines += [*sentences.precision_sentences(metrics), worth_describing(run.task), f"saved: {run.folder}"]
+    if fault:
+        lines.append(f"the run is finished, but its report is not ({fault}); make it: salience report {run.folder}")
     else:
-        show(*confused_lines(read_run(run.folder)), f"report: {run.folder / REPORT}")
+        lines += [*confused_lines(read_run(run.folder)), f"report: {run.folder / REPORT}"]
+    for line in filter(None, lines):
+        console.print(literal(line) if isinstance(line, str) else line, soft_wrap=True)
 
 
 def rows_to_show(probabilities: np.ndarray, labels: np.ndarray) -> list[int]:
@@ -227,19 +158,14 @@ def rows_to_show(probabilities: np.ndarray, labels: np.ndarray) -> list[int]:
     Args:
         probabilities: (N, C).
         labels: (N,) the right classes; or (N, C), 0 and 1.
-
-    Returns:
-        Up to three different row indices.
     """
     import numpy as np
 
     if labels.ndim == 2:
-        return np.argsort(-np.log(np.where(labels == 1, probabilities, 1 - probabilities) + 1e-12).sum(1))[
-            list(dict.fromkeys([0, len(labels) - 1, len(labels) // 2]))
-        ].tolist()
-    confidence = probabilities.max(1)
-    right = probabilities.argmax(1) == labels
-    by_confidence = np.argsort(-confidence, kind="stable")
-    first = [rows[:1] for rows in (by_confidence[right[by_confidence]], by_confidence[~right[by_confidence]])]
-    order = np.concatenate([*first, by_confidence[::-1]])
+        likely = np.log(np.where(labels == 1, probabilities, 1 - probabilities) + 1e-12).sum(1)
+        order = np.argsort(-likely)[[0, -1, len(labels) // 2]]
+    else:
+        order = np.argsort(-probabilities.max(1), kind="stable")
+        right = (probabilities.argmax(1) == labels)[order]
+        order = np.concatenate([order[right][:1], order[~right][:1], order[::-1]])
     return list(dict.fromkeys(order.tolist()))[:EXAMPLES]
