@@ -46,8 +46,7 @@ test-wheel: setup
 	SALIENCE_PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest tests/test_wheel.py
 
 settings: setup
-	$(BIN)/python -c "import inspect; from salience.cli import settings, train; \
-	    print(settings.settings_page(inspect.signature(train.train).parameters), end='')" > docs/settings.md
+	$(BIN)/python tests/settings_page.py
 
 docs: .venv-docs/installed
 	.venv-docs/bin/mkdocs build --strict

@@ -1,6 +1,5 @@
 """Options, their help, and what replaces an option that a setting is no more."""
 
-import inspect
 import subprocess
 import sys
 
@@ -8,23 +7,18 @@ import pytest
 import typer
 from test_bad_input import COMMANDS, refused
 
-from documents import ROOT
 from salience.cli.main import app
 from salience.cli.settings import (
     instead_of,
     merged,
     model_settings,
     procedure_settings,
-    settings_page,
+    recipe_settings,
     with_assigned,
 )
-from salience.cli.train import train
 from salience.errors import InputError
-from salience.runs.retired import RETIRED
-from salience.settings import as_option, settings_of
-from salience.training.recipe import Recipe
-
-OPTIONS = inspect.signature(train).parameters
+from salience.settings import as_option
+from settings_page import FILE, OPTIONS, settings_page
 
 
 def parameters(command: str) -> dict:
@@ -91,9 +85,7 @@ def test_a_value_that_does_not_fit_is_refused_before_anything_is_read(salience, 
 
 
 def test_every_setting_of_a_recipe_can_be_set():
-    for name, setting in settings_of(Recipe).items():
-        if setting.default == {} or name in RETIRED:
-            continue
+    for name, setting in recipe_settings().items():
         value = {"estimate": "none", "class_weights": "auto", "data": "x.csv"}.get(name, setting.default)
         if value is None:
             value = (setting.kind.choices or ({int: 1, float: 0.5, bool: True, str: "1"}[setting.kind.type],))[0]
@@ -131,7 +123,7 @@ def test_what_cannot_be_set_is_refused_with_what_to_write(given, assignment, sai
 
 def test_an_option_that_is_no_more_is_refused_with_the_line_that_replaces_it(salience):
     """Every setting of a recipe, a procedure or a model that is no option of train."""
-    recipe = {name: each for name, each in settings_of(Recipe).items() if each.default != {} and name not in RETIRED}
+    recipe = recipe_settings()
     for name in {**recipe, **procedure_settings()}.keys() - OPTIONS.keys():
         value = "true" if name == "calibrate" else "7"
         assert instead_of(as_option(name), value, "train").endswith(f": write --set {name}={value}")
@@ -162,4 +154,4 @@ def test_settings_of_a_config_are_kept_under_those_of_the_command_line():
 
 def test_the_page_of_the_settings_is_that_of_the_declarations():
     """`make settings` writes it."""
-    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == settings_page(OPTIONS)
+    assert FILE.read_text(encoding="utf-8") == settings_page()

@@ -1,4 +1,4 @@
-"""Settings of a recipe from the command line and from a yaml file: `--config`, `--set NAME=VALUE`, and their page."""
+"""Settings of a recipe from the command line and from a yaml file: `--config`, `--set NAME=VALUE`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ SEVERAL = {"seed": "--seeds", "method": "--methods", "size": "--sizes"}  # of co
 
 
 def read_config(file: Path | None, option: str = "--config") -> dict[str, Any]:
-    """The settings in a yaml file, by the names of `recipe.yaml`.
-
-    Args:
-        option: what names the file, for messages.
-
-    Raises:
-        InputError: the file cannot be read, is not yaml, or does not hold names with values.
-    """
+    """The settings in a yaml file, which `option` names, by the names of `recipe.yaml`; none without a file."""
     if file is None:
         return {}
     try:
@@ -30,8 +23,7 @@ def read_config(file: Path | None, option: str = "--config") -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise InputError(f"{option} {file} is not yaml: {one_line(error)}") from error
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
-        reason = getattr(error, "strerror", None) or one_line(error)
-        raise InputError(f"cannot read {option} {file}: {reason}") from error
+        raise InputError(f"cannot read {option} {file}: {getattr(error, 'strerror', None) or error}") from error
     settings = read_yaml(text, f"{option} {file}")
     if not isinstance(settings, dict):
         raise InputError(f"{option} {file}: settings are lines of the form name: value")
@@ -66,12 +58,9 @@ def with_assigned(given: Mapping[str, Any], assignments: Sequence[str] | None) -
     """The given settings with those of `--set NAME=VALUE`, each checked by its declaration.
 
     Those of the training procedure go to `procedure_options`.
-
-    Raises:
-        InputError: there is no such setting, it is written otherwise, it is given twice, or its value does not fit.
     """
-    settings, recipe, procedures = dict(given), settings_of(Recipe), procedure_settings()
-    known = {name: each for name, each in (procedures | recipe).items() if each.default != {} and name not in RETIRED}
+    settings, recipe = dict(given), recipe_settings()
+    known = procedure_settings() | recipe
     for assignment in assignments or []:
         ((name, value),) = assigned("--set", [assignment]).items()
         written = assignment.partition("=")[2]
@@ -88,6 +77,11 @@ def with_assigned(given: Mapping[str, Any], assignments: Sequence[str] | None) -
         else:
             settings["procedure_options"] = settings.get("procedure_options", {}) | {name: value}
     return settings
+
+
+def recipe_settings() -> dict[str, Setting]:
+    """The settings of a recipe that have one value each."""
+    return {name: each for name, each in settings_of(Recipe).items() if each.default != {} and name not in RETIRED}
 
 
 def procedure_settings() -> dict[str, Setting]:
@@ -111,23 +105,18 @@ def no_setting(name: str, value: str, method: str, known: Collection[str]) -> In
     if name in RETIRED:
         return InputError(f"--set {name} is no longer offered: {RETIRED[name][1]}")
     own = [METHODS[method]] if method in METHODS else METHODS.values()
-    fields = {field for each in own for field in settings_of(each())}
-    if name in fields and (method in METHODS or name not in model_settings()):
+    of_model = name in model_settings()
+    if (method in METHODS or not of_model) and any(name in settings_of(each()) for each in own):
         return InputError(
             f"--set {name}={value}: fields of a method stand behind its name: --method {method}:{name}={value}"
         )
-    if name in model_settings():
+    if of_model:
         return InputError(f"--set {name}={value} is a setting of an attention classifier: --set-model {name}={value}")
     return unknown("setting in --set", name, known)
 
 
 def instead_of(option: str, value: str, command: str) -> str:
-    """What replaces an option that `salience train` or `salience compare` does not have; empty if nothing does.
-
-    Args:
-        option: as it was written, such as "--dropout".
-        value: what follows it.
-    """
+    """What replaces an option, and the value behind it, that train or compare does not have; empty if nothing does."""
     name = option.lstrip("-").replace("-", "_")
     if name in RETIRED:
         return f"{option} is no longer offered: {RETIRED[name][1]}"
@@ -135,68 +124,13 @@ def instead_of(option: str, value: str, command: str) -> str:
         return ""
     if command == "compare" and name in SEVERAL:
         return f"{option} is no option of salience compare: write {SEVERAL[name]} {value}"
-    known = {each.name: each for each in (settings_of(Recipe) | procedure_settings()).values() if each.default != {}}
+    known = recipe_settings() | procedure_settings()
     if name in known and known[name].kind.type is bool:
         value = "true"
-    elif name.removeprefix("no_") in known and name.startswith("no_"):
+    elif name.startswith("no_") and name.removeprefix("no_") in known:
         name, value = name.removeprefix("no_"), "false"
     if name in known:
         return f"{option} is a setting, and no option: write --set {name}={value}"
     if command == "train" and name in model_settings():
         return f"{option} is a setting of the model, and no option: write --set-model {name}={value}"
     return ""
-
-
-PAGE = """# Settings
-
-What a run depends on is its recipe: the settings below, with the values that each can have. Those that people need
-first are options of `salience train` and `salience compare`, too. Every setting can be given as `--set NAME=VALUE`, or
-as a line `NAME: VALUE` of the file that `--config` names. The command line goes before the file. A run keeps its
-recipe in `recipe.yaml`, which `--config` reads. `SalienceClassifier` has the same names as arguments.
-
-This page is made from the declarations of the settings: `make settings` writes it.
-
-## The recipe
-
-{recipe}
-
-## The training of some models
-
-These are of attention classifiers: `alignment` of all, the others of VAT, which is trained by turns. They are given
-with `--set` too, and in a file below `procedure_options`.
-
-{procedures}
-
-## Attention classifiers
-
-`--model attention:dot` and the other [attention classifiers](attention.md) have settings of their own. They are given
-as `--set-model NAME=VALUE`, and in a file below `model_options`.
-
-{models}
-
-## Methods
-
-The fields of a mixing method stand behind its name, as in `--method ssmix:window=0.2`, and in a file below
-`method_options`. [Its card](methods/README.md) lists them, as `salience methods NAME` does.
-"""
-
-
-def settings_page(options: Collection[str]) -> str:
-    """The page of all settings, docs/settings.md.
-
-    Args:
-        options: the names of the settings that are options of `salience train`.
-    """
-    recipe = {name: each for name, each in settings_of(Recipe).items() if each.default != {} and name not in RETIRED}
-    sections = {"recipe": recipe, "procedures": procedure_settings(), "models": model_settings()}
-    return PAGE.format_map({title: table(settings, options) for title, settings in sections.items()})
-
-
-def table(settings: Mapping[str, Setting], options: Collection[str]) -> str:
-    """A row for each setting, in Markdown."""
-    rows = ["| setting | meaning | values | default |", "|---|---|---|---|"]
-    for name, each in settings.items():
-        shown = f"`{name}`" + (f" (`{as_option(name)}`)" if name in options and name != "data" else "")
-        cells = (shown, each.help, each.kind.words, each.shown_default)
-        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join(rows)
