@@ -66,7 +66,7 @@ def test_what_is_left_out_is_counted(run, pool, salience):
     assert sorted(row["text"] for row in rows) == sorted(NEW)
     assert f"{len(NEW)} texts to choose from; left out: 2 labelled already, 2 without a text, 2 repeated" in answer.err
     assert f"{len(NEW)} texts suggested by {DEFAULT}" in answer.err
-    assert 'fill in the column "label"' in answer.err
+    assert 'fill in "label"' in answer.err
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
@@ -90,7 +90,7 @@ def test_labels_of_the_pool_are_not_read(run, salience, tmp_path):
         answer = salience("suggest", run, pool, "--count", "5")
         assert answer.code == 0, answer.err
         found.append(list(csv.DictReader(answer.out.splitlines())))
-    assert 'the column "label" of' in answer.err and "is kept as it is" in answer.err
+    assert f'labels of {pool} are not read, and kept as they are: "label"' in answer.err
     assert [row["text"] for row in found[0]] == [row["text"] for row in found[1]]
     assert all(row["label"] == f"x{NEW.index(row['text'])}" for row in found[1])
 

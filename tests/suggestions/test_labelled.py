@@ -2,7 +2,7 @@
 
 from labelled import labelled_rows, write_csv
 from salience.files import write_whole
-from salience.suggestions.columns import texts_of_run
+from salience.suggestions.files import texts_of_run
 from salience.training.recipe import Recipe
 
 

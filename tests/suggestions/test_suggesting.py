@@ -91,14 +91,12 @@ def test_the_vector_of_a_text_in_windows_gives_its_probabilities(problem, classi
     assert np.allclose(probabilities, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("problem", "other"), [(None, ", or a --strategy .*such as margin$"), (SEVERAL_LABELS.problem_type, "$")]
-)
+@pytest.mark.parametrize(("problem", "other"), [(None, " or --strategy margin$"), (SEVERAL_LABELS.problem_type, "$")])
 def test_an_export_is_refused_where_vectors_are_read(problem, other, classifier, monkeypatch):
     monkeypatch.setattr(classifier.model.config, "problem_type", problem)
     exported = OnnxClassifier(classifier.model, classifier.tokenizer, 16)
     with pytest.raises(InputError, match=f"gives no vectors.*name the run that was exported{other}"):
-        view_of(exported, TEXTS, with_vectors=True)
+        suggest(exported, TEXTS)
     assert not STRATEGIES["margin"].reads_vectors
 
 

@@ -58,17 +58,8 @@ def completed(chosen: np.ndarray, preferred: np.ndarray, count: int) -> np.ndarr
     return np.concatenate([chosen, rest])[:count].astype(np.int64)
 
 
-def margin(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:
-    """The texts with the smallest margin, the smallest first."""
-    return highest(-margins(pool.probabilities), count)
-
-
 def margins(probabilities: np.ndarray) -> np.ndarray:
-    """The highest probability minus the second one (N,), from 0 to 1; with a single class, its probability.
-
-    Args:
-        probabilities: (N, C).
-    """
+    """The highest probability of each row (N, C) minus the second one, from 0 to 1; with a single class, its own."""
     if probabilities.shape[1] == 1:
         return probabilities[:, 0]
     two = np.partition(probabilities, -2, axis=1)[:, -2:]
@@ -76,28 +67,39 @@ def margins(probabilities: np.ndarray) -> np.ndarray:
 
 
 def label_entropies(probabilities: np.ndarray) -> np.ndarray:
-    """The entropy of the decision about each label (N, C), from 0 to 1 bit.
-
-    Args:
-        probabilities: (N, C), of each label by itself.
-    """
+    """The entropy of the decision about each label (N, C), from 0 to 1 bit."""
     yes = probabilities.astype(np.float64)
     return (entr(yes) + entr(1 - yes)) / np.log(2)
+
+
+def margin(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:
+    """The texts with the smallest margin, the smallest first."""
+    return highest(-margins(pool.probabilities), count)
+
+
+def uncertain_clusters(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
+    """The text nearest to the center of each of `count` clusters of the `FACTOR` times as many uncertain texts.
+
+    The uncertainty of a text is 1 minus its margin; where it can have several labels, the mean entropy of the
+    decisions about them. It also weighs the texts in k-means. The text of the heaviest cluster is the first.
+    """
+    if pool.several:
+        uncertainty = label_entropies(pool.probabilities).mean(1)
+    else:
+        uncertainty = 1 - margins(pool.probabilities).astype(np.float64)
+    kept = highest(uncertainty, FACTOR * count)
+    if not uncertainty[kept].any():  # k-means needs a weight above 0
+        return kept[:count]
+    return kept[nearest_to_centers(pool.known_vectors[kept], uncertainty[kept], count, generator)]
 
 
 def nearest_to_centers(
     vectors: np.ndarray, weights: np.ndarray | None, count: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """The place of the vector nearest to each center of k-means, that of the heaviest cluster first.
+    """The place of the vector nearest to each center of weighted k-means, that of the heaviest cluster first.
 
     Of vectors with fewer than `count` different values, there are fewer clusters. The vectors nearest to their own
     centers complete the choice.
-
-    Args:
-        vectors: (N, D).
-        weights: (N,) of the vectors in k-means; None weighs all alike.
-        count: number of clusters.
-        generator: of the initial centers.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -115,22 +117,6 @@ def nearest_to_centers(
     sizes = np.bincount(own, weights, minlength=count)[found]
     chosen = by_distance[first][np.argsort(-sizes, kind="stable")]
     return completed(chosen, by_distance, count)
-
-
-def uncertain_clusters(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
-    """The text nearest to the center of each of `count` clusters of the `FACTOR` times as many uncertain texts.
-
-    The uncertainty of a text is 1 minus its margin; where it can have several labels, the mean entropy of the
-    decisions about them. It also weighs the texts in k-means. The text of the heaviest cluster is the first.
-    """
-    if pool.several:
-        uncertainty = label_entropies(pool.probabilities).mean(1)
-    else:
-        uncertainty = 1 - margins(pool.probabilities).astype(np.float64)
-    kept = highest(uncertainty, FACTOR * count)
-    if not uncertainty[kept].any():  # k-means needs a weight above 0
-        return kept[:count]
-    return kept[nearest_to_centers(pool.known_vectors[kept], uncertainty[kept], count, generator)]
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,9 @@ EMPTY, LABELLED, REPEATED = "without a text", "labelled already", "repeated"  # 
 
 
 class FreshTexts:
-    """Tells texts that it has not met from others. It keeps 16 bytes of each.
+    """Tells texts, or pairs of texts, that it has not met from others. It keeps 16 bytes of each.
 
-    Args:
-        labelled: texts, or pairs of texts, that have a label, without the space around them.
-
-    Attributes:
-        left_out: how many texts were not fresh, by the reason.
+    Space around texts is ignored. `left_out` counts the texts that were not fresh, by the reason.
     """
 
     def __init__(self, labelled: Set[tuple[str, ...]] = frozenset()) -> None:
@@ -39,11 +35,7 @@ class FreshTexts:
         self.left_out: Counter[str] = Counter()
 
     def is_fresh(self, row: tuple[str | None, ...]) -> bool:
-        """Whether a text, or a pair of texts, is met for the first time; space around it is ignored.
-
-        Args:
-            row: the parts; None or blank where one is missing.
-        """
+        """Whether a text is met for the first time; parts that are missing are None or blank."""
         parts, digest = tuple((part or "").strip() for part in row), digest_of_text(row)
         reason = EMPTY if not all(parts) else LABELLED if parts in self.labelled else REPEATED
         if reason == REPEATED and digest not in self.met:
@@ -62,29 +54,37 @@ def digest_of_text(row: tuple[str | None, ...]) -> bytes:
     return found.digest()
 
 
-def check_view(classifier: TextClassifier, with_vectors: bool) -> None:
-    """Raises an `InputError` if the vectors of texts are wanted, and a classifier has none."""
-    if with_vectors and isinstance(classifier, OnnxClassifier):
-        other = "" if classifier.multi_label else ", or a --strategy that reads probabilities alone, such as margin"
+def strategy_named(name: str, count: int) -> Strategy:
+    """The strategy of this name, of which `count` texts are wanted."""
+    if name not in STRATEGIES:
+        raise unknown("strategy", name, STRATEGIES)
+    if not is_whole(count) or count < 1:
+        raise InputError(f"--count is {count}: give the number of texts to suggest, at least 1")
+    return STRATEGIES[name]
+
+
+def check_fits(strategy: Strategy, classifier: TextClassifier) -> None:
+    """Raises an `InputError` if a strategy needs one label a text, or vectors, that a classifier does not give."""
+    others = [name for name, each in STRATEGIES.items() if each.several or not classifier.multi_label]
+    if classifier.multi_label and not strategy.several:
         raise InputError(
-            "a classifier that was exported to ONNX gives no vectors, which this strategy reads: name the run "
-            f"that was exported{other}"
+            "this strategy is for texts with one label each, and the model gives a text several labels: use "
+            f"--strategy {' or '.join(others)}"
+        )
+    if strategy.reads_vectors and isinstance(classifier, OnnxClassifier):
+        without = [f"--strategy {name}" for name in others if not STRATEGIES[name].reads_vectors]
+        raise InputError(
+            "a classifier that was exported to ONNX gives no vectors, which this strategy reads: "
+            f"{' or '.join(['name the run that was exported', *without])}"
         )
 
 
 def view_of(classifier: TextClassifier, texts: TextsLike, with_vectors: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """The probabilities (N, C) of N texts, and the vectors (N, D) that the head reads, both in float32.
+    """The probabilities (N, C) of N texts, and if they are wanted the vectors (N, D) that the head reads, in float32.
 
     Of a text that is read in windows, the vector is the mean over the windows. Through a linear map it gives the mean
     of their logits, from which the probabilities are.
-
-    Args:
-        with_vectors: whether vectors are wanted; without, they are None.
-
-    Raises:
-        InputError: as of `check_view` and `TextClassifier.predict_proba`.
     """
-    check_view(classifier, with_vectors)
     if not with_vectors:
         return classifier.predict_proba(texts), None
     encoded = classifier.read(texts)
@@ -139,7 +139,7 @@ def suggest(
         InputError: an unknown strategy, one that does not fit the classifier, a count below 1, or texts that are none.
     """
     classifier, chosen = classifier_of(classifier), strategy_named(strategy, count)
-    check_labels(strategy, classifier)
+    check_fits(chosen, classifier)
     given, fresh = Texts.of(texts), FreshTexts(set(stripped(Texts.of(labelled))))
     places = [place for place, row in enumerate(stripped(given)) if fresh.is_fresh(row)]
     if not places:
@@ -152,47 +152,21 @@ def ranked(
     classifier: TextClassifier, probabilities: np.ndarray, vectors: np.ndarray | None, places: np.ndarray,
     strategy: Strategy, count: int, seed: int,
 ) -> list[Suggestion]:  # fmt: skip
-    """The suggestions among N texts by what a classifier says of them.
+    """The suggestions among N texts by what a classifier says of them, where its probabilities are finite.
 
     Args:
-        classifier: has C labels.
-        probabilities: (N, C). Texts for which they are not finite are left out.
-        vectors: (N, D), or None.
+        probabilities, vectors: (N, C), and (N, D) or None, as of `view_of`.
         places: (N,) of the texts among those that the user has given.
-        strategy: what chooses.
-        count: number of suggestions, at most.
-        seed: of a strategy that draws.
     """
     sound = np.isfinite(probabilities).all(1)
-    if not sound.all():
-        probabilities, places = probabilities[sound], places[sound]
-        vectors = None if vectors is None else vectors[sound]
-    pool = Pool(probabilities, vectors, several=classifier.multi_label)
+    probabilities, places = probabilities[sound], places[sound]
+    pool = Pool(probabilities, None if vectors is None else vectors[sound], several=classifier.multi_label)
     found = []
     for each in strategy.choose(pool, count, np.random.default_rng(seed)):
-        own, label, chance = probabilities[each], None, None
+        own, place = probabilities[each], int(places[each])
         if classifier.multi_label:
-            label = tuple(np.array(classifier.labels, object)[classifier.decisions(own)])
+            labels = tuple(np.array(classifier.labels, object)[classifier.decisions(own)])
+            found.append(Suggestion(place, labels, None))
         else:
-            label, chance = classifier.labels[own.argmax()], float(own.max())
-        found.append(Suggestion(int(places[each]), label, chance))
+            found.append(Suggestion(place, classifier.labels[own.argmax()], float(own.max())))
     return found
-
-
-def strategy_named(name: str, count: int) -> Strategy:
-    """The strategy of this name. Raises an `InputError` if there is none, or fewer than one text is wanted."""
-    if name not in STRATEGIES:
-        raise unknown("strategy", name, STRATEGIES)
-    if not is_whole(count) or count < 1:
-        raise InputError(f"--count is {count}: give the number of texts to suggest, at least 1")
-    return STRATEGIES[name]
-
-
-def check_labels(name: str, classifier: TextClassifier) -> None:
-    """Raises an `InputError` if the strategy of this name does not choose among texts with several labels."""
-    if classifier.multi_label and not STRATEGIES[name].several:
-        others = [other for other, each in STRATEGIES.items() if each.several]
-        raise InputError(
-            f"--strategy {name} is for texts with one label each, and the model gives a text several labels: use "
-            f"--strategy {' or '.join(others)}"
-        )

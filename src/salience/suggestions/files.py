@@ -1,19 +1,25 @@
-"""What `salience suggest` knows of files: the texts on which a run was trained, and the columns that a pool gets."""
+"""What `salience suggest` reads and writes: the texts of a run, those of a pool, and the columns that a pool gets."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from salience.classify import TextClassifier
+from salience.classify.parts import Windows
+from salience.classify.predictor import texts_in
+from salience.data.reading import stream
 from salience.data.splitting import stripped
 from salience.data.values import well_formed
 from salience.errors import InputError, listed, quoted
 from salience.runs.folder import RECIPE, read_recipe
 from salience.settings import settings_of
-from salience.suggestions.suggesting import Suggestion
+from salience.suggestions.suggesting import FreshTexts, Suggestion, digest_of_text, view_of
 from salience.training.prepare import silent
 from salience.training.recipe import DataSettings, Recipe
 from salience.training.task import task_of
@@ -23,16 +29,10 @@ if TYPE_CHECKING:
 
 
 def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
-    """The labelled texts of a run, read again from the files that its recipe names.
+    """The labelled texts of a run, read again from the files that its recipe names; and a note if they are not known.
 
     Test and validation rows are among them: who trains on them has no test any more. Of a run on a part of a file
     (`size`), the other rows of the file are not.
-
-    Args:
-        model: a run folder, or any other classifier.
-
-    Returns:
-        The texts, or pairs of texts, without the space around them; and a note of one line if they are not known.
     """
     among = "so they may be among the suggestions"
     try:
@@ -48,6 +48,38 @@ def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
     return {row for part in (task.training, task.validation, task.test) for row in stripped(part)}, None
 
 
+def read_pool(
+    windows: Windows, classifier: TextClassifier, fresh: FreshTexts, with_vectors: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The fresh texts of a pool: the numbers of their rows (N,), from 1, and the view of them as of `view_of`."""
+    numbers: list[int] = []
+    probabilities, vectors = [np.zeros((0, len(classifier.labels)), np.float32)], []
+    first = 1
+    for texts in windows.texts():
+        kept = [place for place, row in enumerate(texts) if fresh.is_fresh(row)]
+        if kept:
+            own: list[Any] = [texts[place] if len(texts[place]) > 1 else texts[place][0] for place in kept]
+            of_window, read = view_of(classifier, own, with_vectors)
+            probabilities.append(of_window)
+            vectors += [] if read is None else [read]
+        numbers += [first + place for place in kept]
+        first += len(texts)
+    return np.array(numbers, np.int64), np.concatenate(probabilities), np.concatenate(vectors) if vectors else None
+
+
+def chosen_rows(windows: Windows, numbers: Sequence[int], fresh: FreshTexts) -> list[dict]:
+    """The rows of these numbers, with all columns, in the order of the numbers. The file is read once more."""
+    found: dict[int, dict] = {number: {} for number in numbers}
+    for number, row in enumerate(stream(windows.source, windows.encoding), 1):
+        if number in found:
+            (text,) = texts_in([row], windows.columns, windows.source, number)
+            if digest_of_text(text) in fresh.met:
+                found[number] = row
+    if not all(found.values()):
+        raise InputError(f"{windows.source} has changed while it was read: run again")
+    return list(found.values())
+
+
 @dataclass(frozen=True)
 class SuggestedColumns:
     """What a row gets: its rank, its most probable label and the probability of that, and empty columns for labels.
@@ -57,16 +89,15 @@ class SuggestedColumns:
 
     Args:
         prefix: begins the names of all but the columns for a person.
-        labels: the names of these: one, or those of the labels, of 0 and 1. Where a row has a value of such a name, it
-            is kept.
+        labels: the names of these. Where a row has a value of such a name, it is kept.
         several: whether a text can have several labels.
         as_columns: whether the rows are those of a table, and not objects.
     """
 
     prefix: str
     labels: tuple[str, ...]
-    several: bool = False
-    as_columns: bool = True
+    several: bool
+    as_columns: bool
 
     @property
     def names(self) -> list[str]:
