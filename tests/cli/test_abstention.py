@@ -101,9 +101,7 @@ def test_undecided_rows_keep_their_best_guess(suffix, strict, place, salience, t
     for row in rows:
         assert bool(row["predicted"]) == (float(row["probability"]) > middle)
         assert row["predicted"] in (None, "", row["most_probable"]) and row["most_probable"]
-    line = (
-        f"{len(undecided)} of 30 rows are undecided: their probability is not above the threshold of its label for a"
-    )
+    line = f"{len(undecided)} of 30 rows are undecided: their probability is not above the threshold of its label"
     assert line in answer.err and '"most_probable" has their most probable label' in answer.err
 
 

@@ -509,7 +509,7 @@ def test_formats(place, salience, tmp_path):
     refused(salience(*asked, "--format", "html"), "--format html needs a file")
     refused(salience(*asked, "--output", tmp_path / "out.csv"), "out.csv: name it with .jsonl or .html")
     refused(salience(*asked, "--output", tmp_path / "u6"), "u6: name it with .jsonl or .html")
-    refused(salience(*asked, "--output", tmp_path / "out.jsonl", "--format", "html"), "name it with .html")
+    refused(salience(*asked, "--output", tmp_path / "out.jsonl", "--format", "html"), "which a --format must fit")
     refused(salience(*asked, "--output", tmp_path / "out.jsonl", "--format", "terminal"), "leave --output out")
     assert not list(tmp_path.iterdir())
 

@@ -31,6 +31,7 @@ POLICY = (
     "img-src 'self' data: blob:; font-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
+REFUSAL = "This page is for this machine only: open it as http://127.0.0.1 or http://localhost, with its port.\n"
 
 
 def demo(
@@ -67,17 +68,12 @@ def demo(
 
 
 def launch(page, **settings):
-    """Starts a server that answers this machine only, and no pages of other sites.
-
-    Args:
-        page: gradio's blocks.
-        settings: further arguments of gradio's `launch`, whose result is returned.
-    """
+    """Starts a server that answers this machine only, and no pages of other sites; `settings` are those of gradio."""
     import gradio
     from starlette.middleware import Middleware
 
     for name in ("NO_PROXY", "no_proxy"):  # a proxy cannot reach a page that answers this machine only
-        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1", "localhost"]))
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), *HOSTS]))
     return page.launch(
         server_name="127.0.0.1", share=False, theme=gradio.themes.Default(font=FONTS, font_mono=["monospace"]),
         app_kwargs={"middleware": [Middleware(LocalOnly)]}, **settings,
@@ -127,11 +123,10 @@ def build_page(
                 button = gradio.Button("explain", variant="primary")
             with gradio.Column():
                 probabilities = gradio.Label(label="probabilities", num_top_classes=5, visible=not several)
-                decision = (
-                    gradio.HTML(label="labels")
-                    if several
-                    else gradio.Textbox(label="decision", visible=thresholds is not None, interactive=False)
-                )
+                if several:
+                    decision = gradio.HTML(label="labels")
+                else:
+                    decision = gradio.Textbox(label="decision", visible=thresholds is not None, interactive=False)
                 shown = gradio.HTML(label="words")
         gradio.HTML(classes_table(classifier.labels, classifier.thresholds if several else thresholds, words))
         for event in (button.click, text.submit, explainer.change):
@@ -145,59 +140,38 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class LocalOnly:
-    """ASGI middleware: refuses `Host` and `Origin` headers of other machines, and sends a content security policy.
-
-    Args:
-        app: the ASGI application that answers the other requests.
-    """
+    """ASGI middleware: refuses `Host` and `Origin` headers of other machines, and sends a content security policy."""
 
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]):
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-        elif not is_local(scope["headers"]):
-            await refuse(scope, receive, send)
-        else:
+        async def send_with_policy(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                policy = (b"content-security-policy", POLICY.encode("ascii"))
+                message = {**message, "headers": [*message.get("headers", ()), policy]}
+            await send(message)
 
-            async def send_with_policy(message: MutableMapping[str, Any]) -> None:
-                if message["type"] == "http.response.start":
-                    policy = (b"content-security-policy", POLICY.encode("ascii"))
-                    message = {**message, "headers": [*message.get("headers", ()), policy]}
-                await send(message)
-
+        if scope["type"] == "lifespan" or is_local(scope["headers"]):
             await self.app(scope, receive, send_with_policy)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        else:
+            from starlette.responses import PlainTextResponse
+
+            await PlainTextResponse(REFUSAL, 403)(scope, receive, send)
 
 
 def is_local(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether a request has one `Host` header, for this machine, and only `Origin` headers of this machine.
+    """Whether a request has one `Host` header, for this machine, and only `Origin` headers of this machine."""
 
-    Args:
-        headers: names in lower case, and values.
-    """
-    hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
+    def is_here(address: str) -> bool:
+        try:
+            return urlsplit(address).hostname in HOSTS
+        except ValueError:  # not a valid address
+            return False
+
+    hosts = [f"//{value.decode('latin-1')}" for name, value in headers if name == b"host"]
     origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
-    return len(hosts) == 1 and is_here(f"//{hosts[0]}") and all(map(is_here, origins))
-
-
-def is_here(address: str) -> bool:
-    """Whether an address is one of this machine."""
-    try:
-        return urlsplit(address).hostname in HOSTS
-    except ValueError:  # not a valid address
-        return False
-
-
-async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers a request with status 403, or closes a web socket."""
-    if scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": 1008})
-        return
-    message = b"This page is for this machine only: open it as http://127.0.0.1 or http://localhost, with its port.\n"
-    await send({
-        "type": "http.response.start", "status": 403,
-        "headers": [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(message)).encode())],
-    })  # fmt: skip
-    await send({"type": "http.response.body", "body": message})
+    return len(hosts) == 1 and all(map(is_here, hosts + origins))

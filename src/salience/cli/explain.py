@@ -59,16 +59,17 @@ def explain(
     ] = None,
     most: Annotated[int | None, Option(help="Only the first texts of the file.  [default: all]")] = None,
     overwrite: options.Overwrite = False,
-) -> None:  # fmt: skip
+) -> None:
     """Show the words that a decision rests on, in the terminal, as JSON lines, or as one self-contained page."""
-    texts, explainers = text or [], comma_separated(explainer)
+    texts = text or []
     kind = format_ or ("terminal" if output is None else output.suffix.lstrip(".").lower())
-    if format_ is None and kind not in FORMATS:
-        raise InputError(f"{output}: name it with .jsonl or .html, by which the format is known")
-    if kind not in FORMATS:
+    if format_ is not None and kind not in FORMATS:
         raise unknown("--format", kind, FORMATS)
-    if kind == "terminal" and output is not None:
-        raise InputError(f"{output}: name it with .jsonl or .html, or leave --output out to see it in the terminal")
+    if output is not None and (kind == "terminal" or kind not in FORMATS or output.suffix.lower() != f".{kind}"):
+        raise InputError(
+            f"{output}: name it with .jsonl or .html, which a --format must fit, or leave --output out to see it in "
+            "the terminal"
+        )
     if kind == "html" and output is None:
         raise InputError("--format html needs a file: --output explanations.html")
     if bool(texts) == (data is not None):
@@ -91,11 +92,9 @@ def explain(
 
     if not all(map(visible, texts)):
         raise InputError("--text has no words: give a text to explain")
-    if output is not None and output.suffix.lower() != f".{kind}":
-        raise InputError(f"{output}: name it with .{kind}, or choose the --format that its name says")
     check_output_file(output, overwrite)
     check_not_read(output, data)
-    functions = chosen_explainers(explainers, layer, head)
+    explainers = chosen_explainers(comma_separated(explainer), layer, head)
     check_pieces(pieces, "--pieces")
     classifier = load(model, max_length, device, precision)
     trained = trained_columns(model)
@@ -110,7 +109,7 @@ def explain(
     with cannot(f"explain {model}" if data is None else f"explain {data} by {model}"):
         number = target_of(target, classifier.labels)
         explanations = chain.from_iterable(
-            explain_texts(classifier, window, functions, number, pieces) for window in windows
+            explain_texts(classifier, window, explainers, number, pieces) for window in windows
         )
         title = f"{Path(model).name}: {Path(data).name if data else 'explanations'}"
         written, cut = write(explanations, kind, output, title)
@@ -122,10 +121,7 @@ def explain(
 
 
 def write(explanations: Iterable[Explanation], kind: str, output: Path | None, title: str) -> tuple[int, int]:
-    """Writes explanations as they are computed; returns their number, and that of texts that were cut.
-
-    Where a text can have several labels, it counts with each explanation.
-    """
+    """Writes explanations as they are computed; returns their number, and how many are of texts that were cut."""
     from rich.console import Console
 
     from salience.data.writing import writing
@@ -157,8 +153,8 @@ def write(explanations: Iterable[Explanation], kind: str, output: Path | None, t
     else:
         console = Console(highlight=False)
         for explanation in noted():
-            for name in explanation.scores:
-                line = explanation_line(replace(explanation, scores={name: explanation.scores[name]}))
+            for name, scores in explanation.scores.items():
+                line = explanation_line(replace(explanation, scores={name: scores}))
                 suffix = f" [{name}]" if len(explanation.scores) > 1 else ""
                 console.print(line.append(suffix), soft_wrap=True)
     return seen.total(), seen[True]
@@ -167,13 +163,8 @@ def write(explanations: Iterable[Explanation], kind: str, output: Path | None, t
 # What `salience faithfulness` and `salience demo` need too.
 
 
-def chosen_explainers(names: Sequence[str], layer: int | None, head: int | None) -> dict[str, Callable]:
-    """Explainers of `salience.EXPLAINERS` or captum:NAME, with the layer and head of attention explainers.
-
-    Raises:
-        InputError: an explainer is unknown, captum is not installed, or a layer or head is given without an attention
-            explainer.
-    """
+def chosen_explainers(names: Sequence[str], layer: int | None = None, head: int | None = None) -> dict[str, Callable]:
+    """Explainers of `salience.EXPLAINERS` or captum:NAME, with the layer and head of attention explainers."""
     from salience.explainers import EXPLAINERS, Attention, ClsAttention
     from salience.explainers.from_captum import FromCaptum
 
@@ -200,10 +191,10 @@ def applicable_explainers(classifier: TextClassifier, texts: Texts) -> dict[str,
     from salience.explainers import EXPLAINERS
     from salience.explainers.explain import explain_texts
 
-    first, applicable = texts.take([0]), {}
+    applicable = {}
     for name, explainer in EXPLAINERS.items():
         try:
-            list(explain_texts(classifier, first, {name: explainer}))
+            list(explain_texts(classifier, texts.take([0]), {name: explainer}))
         except InputError:
             raise
         except ValueError:
@@ -213,11 +204,7 @@ def applicable_explainers(classifier: TextClassifier, texts: Texts) -> dict[str,
 
 
 def target_of(target: str, labels: list[str]) -> int | str:
-    """The number of a label; "predicted" and "gold" stay as they are.
-
-    Raises:
-        InputError: it is none of these.
-    """
+    """The number of a label; "predicted" and "gold" stay as they are."""
     if target in ("predicted", "gold"):
         return target
     if target not in labels:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -33,27 +32,17 @@ def metric_rows() -> list[tuple[str, str]]:
 def faithfulness(
     model: options.Model,
     data: Annotated[str, Argument(help="Labelled texts that it was not trained on.")],
-    judge: Annotated[
-        str | None, Option(help="What predicts shortened texts.  [default: MODEL]")
-    ] = None,
-    explainer: Annotated[
-        str | None, Option(help="Explainers, by commas; random is added.  [default: all]")
-    ] = None,
-    metrics: Annotated[
-        str | None, Option(help="Metrics, by commas: accuracy-drop@5.  [default: all]")
-    ] = None,
+    judge: Annotated[str | None, Option(help="What predicts shortened texts.  [default: MODEL]")] = None,
+    explainer: Annotated[str | None, Option(help="Explainers, by commas; random is added.  [default: all]")] = None,
+    metrics: Annotated[str | None, Option(help="Metrics, by commas: accuracy-drop@5.  [default: all]")] = None,
     list_metrics: Annotated[bool, catalogue("--list-metrics", "metrics", metric_rows)] = False,
-    target: Annotated[
-        str, Option(help="Explain predicted, gold, or a label.")
-    ] = "predicted",
+    target: Annotated[str, Option(help="Explain predicted, gold, or a label.")] = "predicted",
     pieces: options.Pieces = "sum",
     precision: Annotated[str, Option(help="Of explanations: fp32, bf16 or auto.")] = "auto",
     most: Annotated[int, Option(help="Words removed, at most.")] = 20,
     at: Annotated[int, Option(help="Words for metrics whose name ends in @k.")] = 5,
     rows: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,
-    marks: Annotated[
-        str | None, Option(help="Column of a label for each word, by people.")
-    ] = None,
+    marks: Annotated[str | None, Option(help="Column of a label for each word, by people.")] = None,
     text: options.Text = None,
     text_pair: options.TextPair = None,
     label: options.Label = None,
@@ -63,7 +52,7 @@ def faithfulness(
     device: options.Device = "auto",
     output: Annotated[Path | None, Option(help="Folder for JSON and a page with curves.")] = None,
     overwrite: options.Overwrite = False,
-) -> None:  # fmt: skip
+) -> None:
     """Test explanations: remove the words that an explainer scores highest, and measure how the decision changes."""
     from rich.console import Console
     from transformers import set_seed
@@ -74,8 +63,8 @@ def faithfulness(
     from salience.explainers.explain import check_pieces
     from salience.faithfulness import metrics_named
     from salience.faithfulness.evaluation import evaluate
-    from salience.files import check_folder
-    from salience.report.faithfulness_page import terminal_tables
+    from salience.files import check_folder, whole_folder, write_lines, write_whole
+    from salience.report.faithfulness_page import faithfulness_json, faithfulness_page, terminal_tables
     from salience.report.terminal import tell
     from salience.runs.folder import trained_columns
 
@@ -84,8 +73,6 @@ def faithfulness(
         raise InputError(f"--most must be at least 1, not {most}")
     if not 1 <= at <= most:
         raise InputError(f"--at {at} must be from 1 to --most {most}")
-    if rows is not None and rows < 1:
-        raise InputError(f"--rows must be at least 1, not {rows}")
     check_pieces(pieces, "--pieces")
     for metric, entry in metrics_named(asked_metrics or ()).items():
         if entry.needs == "marks" and marks is None:
@@ -112,83 +99,62 @@ def faithfulness(
     if explainer is None:
         functions = applicable_explainers(classifier, texts)
     else:
-        functions = chosen_explainers(comma_separated(explainer), None, None)
+        functions = chosen_explainers(comma_separated(explainer))
     set_seed(seed)
     with cannot(f"test {model}"):
         evaluation = evaluate(
             classifier, texts, explainers=functions, metrics=asked_metrics, judge=judging, target=asked, most=most,
             at=at, pieces=pieces, curves=output is not None and not several, seed=seed, say=tell,
         )  # fmt: skip
-    explained = what_is_explained(evaluation, texts, Path(data).name, Path(model).name, target)
     judged = "the model itself" if judge is None else Path(judge).name
-    about = "; ".join([f"{explained}, judged by {judged}", *remarks(evaluation, texts, most, pieces)])
+    about = what_is_measured(evaluation, texts, Path(data).name, Path(model).name, target, judged, most, pieces)
     console = Console()
     for table in terminal_tables(evaluation, about, console.width):
         console.print(table)
     if marks is not None and not any(row.marked for row in evaluation.rows):
         tell(f"{data}: no word of a text is marked with the text's label; the labels are {listed(classifier.labels)}")
-    if output is not None:
-        save(evaluation, texts, output, f"Faithfulness of {Path(model).name}", about)
-
-
-def remarks(evaluation: Evaluation, texts: Texts, most: int, pieces: str) -> list[str]:
-    """What a reader of the table must know of its numbers."""
-    from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS
-
-    told = [f"means over texts with 95 % bootstrap intervals, for random over {DRAWS} draws"]
-    if pieces == "max":
-        told.insert(0, "a word's score is the highest of its tokens' scores")
-    if "decision-flip" in evaluation.metrics:
-        told.append(f"decision-flip is {most + 1} where {most} words are not enough")
-    if "loo-tau" in evaluation.metrics:
-        drawn = min(LEAVE_ONE_OUT_TEXTS, number_of_texts(evaluation, texts))
-        told.append(f"loo-tau is over {counted(drawn, 'text')}")
-    return told
-
-
-def save(evaluation: Evaluation, texts: Texts, output: Path, title: str, about: str) -> None:
-    """Writes the table, the page with its curves, and the values where there is one for each text and label.
-
-    Args:
-        output: the folder. Of an earlier evaluation there, nothing is left.
-        title: of the page.
-        about: what was evaluated, in words.
-    """
-    from salience.files import whole_folder, write_whole
-    from salience.report.faithfulness_page import faithfulness_json, faithfulness_page
-    from salience.report.terminal import tell
-
-    of_labels = evaluation.targets is not None
+    if output is None:
+        return
     with whole_folder(output, own=FILES) as folder:
         write_whole(folder / TABLE, json.dumps(faithfulness_json(evaluation, about), indent=1))
-        if of_labels:
-            write_whole(folder / VALUES, value_lines(evaluation, texts))
-        write_whole(folder / PAGE, faithfulness_page(evaluation, title, about))
-    tell(f"saved: {output}/{TABLE}, {PAGE}{f', {VALUES}' if of_labels else ''}")
+        write_whole(folder / PAGE, faithfulness_page(evaluation, f"Faithfulness of {Path(model).name}", about))
+        if several:
+            write_lines(folder / VALUES, value_rows(evaluation, texts))
+    tell(f"saved: {output}/{TABLE}, {PAGE}{f', {VALUES}' if several else ''}")
 
 
-def number_of_texts(evaluation: Evaluation, texts: Texts) -> int:
-    """The number of texts that have a value; where a text can have several labels, some may have none."""
-    return len(texts) if evaluation.texts is None else len(set(evaluation.texts))
+def what_is_measured(
+    evaluation: Evaluation, texts: Texts, data: str, name: str, target: str, judge: str, most: int, pieces: str
+) -> str:
+    """What the explanations are of, what judged them, and what a reader of the table must know of its numbers."""
+    from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS
 
-
-def what_is_explained(evaluation: Evaluation, texts: Texts, data: str, name: str, target: str) -> str:
-    """What the explanations are of, in words."""
-    judged = counted(number_of_texts(evaluation, texts), "text")
+    # Where a text can have several labels, some may have none to explain.
+    number = len(texts) if evaluation.texts is None else len(set(evaluation.texts))
+    of_data = f"{counted(number, 'text')} of {data}"
     if evaluation.targets is None:
-        return f"{judged} of {data}, explained for the class that {name} predicts"
-    which = {"predicted": f"predicted by {name}", "gold": "right"}.get(target, f"the label {target}")
-    return (
-        f"{counted(len(evaluation.targets), 'label')} of {judged} of {data}, {which}, each explained by itself: its "
-        "probability, and whether it is predicted"
-    )
+        parts = [f"{of_data}, explained for the class that {name} predicts, judged by {judge}"]
+    else:
+        which = {"predicted": f"predicted by {name}", "gold": "right"}.get(target, f"the label {target}")
+        parts = [
+            f"{counted(len(evaluation.targets), 'label')} of {of_data}, {which}, each explained by itself: its "
+            f"probability, and whether it is predicted, judged by {judge}"
+        ]
+    if pieces == "max":
+        parts.append("a word's score is the highest of its tokens' scores")
+    parts.append(f"means over texts with 95 % bootstrap intervals, for random over {DRAWS} draws")
+    if "decision-flip" in evaluation.metrics:
+        parts.append(f"decision-flip is {most + 1} where {most} words are not enough")
+    if "loo-tau" in evaluation.metrics:
+        parts.append(f"loo-tau is over {counted(min(LEAVE_ONE_OUT_TEXTS, number), 'text')}")
+    return "; ".join(parts)
 
 
-def value_lines(evaluation: Evaluation, texts: Texts) -> str:
-    """The values of each explainer, text and label as JSON lines, with the number of the text's row."""
-    lines = []
+def value_rows(evaluation: Evaluation, texts: Texts) -> list[dict[str, Any]]:
+    """The values of each explainer, text and label, with the number of the text's row; None where one is undefined."""
+    rows = []
     for values in evaluation.to_value_rows():
-        place = cast(int, values.pop("text"))
-        known = {name: None if isinstance(value, float) and isnan(value) else value for name, value in values.items()}
-        lines.append(json.dumps({"row": place + 1 if texts.rows is None else texts.rows[place], **known}))
-    return "\n".join(lines) + "\n"
+        place: Any = values.pop("text")
+        known = {name: None if value != value else value for name, value in values.items()}  # NaN
+        rows.append({"row": place + 1 if texts.rows is None else texts.rows[place], **known})
+    return rows

@@ -72,9 +72,9 @@ def common(
         )
 
 
-def run(arguments: Sequence[str] | None = None) -> None:
+def run() -> None:
     """The console script: runs a command and exits."""
-    sys.exit(main(sys.argv[1:] if arguments is None else arguments))
+    sys.exit(main(sys.argv[1:]))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -84,6 +84,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
+    command = next((argument for argument in arguments if not argument.startswith("-")), "")
     quieten_libraries()
     share_cores()
     keep_freed_memory()
@@ -92,54 +93,45 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:  # since version 0.29, typer returns the exit code instead
         code = INTERRUPTED
     except Exception as error:
-        if debug and not is_usage(error):
+        # Errors of typer, about the command line itself; which class they have depends on typer's click.
+        message_of = getattr(error, "format_message", None)
+        if message_of is None and debug:
             raise
-        return answer(error, arguments)
-    return complain(interrupted(arguments), code) if code == INTERRUPTED else code
+        if message_of is None:
+            return answer(error)
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
+            print(message_of(), file=sys.stderr)
+            return USAGE
+        option = getattr(error, "option_name", "") or ""
+        return complain(instead_of(option, value_of(option, arguments), command) or one_line(message_of()), USAGE)
+    return complain("interrupted" + CONTINUED.get(command, ""), code) if code == INTERRUPTED else code
 
 
-def command_of(arguments: Sequence[str]) -> str:
-    """The name of the command; empty without one."""
-    return next((argument for argument in arguments if not argument.startswith("-")), "")
+def value_of(option: str, arguments: Sequence[str]) -> str:
+    """The value of an option that is written as --option=value or --option value; empty if there is none."""
+    for place, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name == option:
+            return value if equals else "".join(arguments[place + 1 : place + 2])
+    return ""
 
 
-def interrupted(arguments: Sequence[str]) -> str:
-    """What is said after Ctrl-C, with how the command is continued where it can be."""
-    return "interrupted" + CONTINUED.get(command_of(arguments), "")
-
-
-def answer(error: Exception, arguments: Sequence[str]) -> int:
+def answer(error: Exception) -> int:
     """Reports in one line what went wrong and how to fix it. Returns the exit code."""
     if isinstance(error, InputError):
         return complain(str(error), USAGE)
-    if type(error).__name__ == "NoArgsIsHelpError":  # typer's, whichever click it stands on: its message is the help
-        print(message_of(error), file=sys.stderr)
-        return USAGE
-    if is_usage(error):
-        option = getattr(error, "option_name", "") or ""
-        given = [each.partition("=") for each in arguments]
-        place = [name for name, _, _ in given].index(option) if option in (name for name, _, _ in given) else -1
-        value = given[place][2] or "".join(arguments[place + 1 : place + 2]) if place >= 0 else ""
-        instead = instead_of(option, value, command_of(arguments))
-        return complain(instead or one_line(message_of(error)), USAGE)
-    filename = getattr(error, "filename", None)
-    if is_disk_full(error):
-        where = f" {filename}" if filename else ""
+    reason = one_line(error, 300)
+    # safetensors and arrow report the system's error as text
+    full = (errno.ENOSPC, errno.EDQUOT)
+    if getattr(error, "errno", None) in full or any(os.strerror(number) in str(error) for number in full):
+        place = f" {filename}" if (filename := getattr(error, "filename", None)) else ""
         return complain(
-            f"the disk is full: cannot write{where}; make room and run again, with --resume for training", USAGE
+            f"the disk is full: cannot write{place}; make room and run again, with --resume for training", USAGE
         )
-    if isinstance(error, PermissionError):
-        return complain(f"not allowed to use {filename}: choose another place or change its rights", USAGE)
-    if isinstance(error, FileExistsError | NotADirectoryError):
-        return complain(f"{filename} leads through a file, where a folder is needed: choose another place", USAGE)
-    if isinstance(error, IsADirectoryError):
-        return complain(f"{filename} is a folder, where a file is needed: choose another name", USAGE)
-    if getattr(error, "errno", None) == errno.EROFS:
-        return complain(f"nothing can be written at {filename}: choose another place", USAGE)
     if isinstance(error, ImportError) and not (error.name or "").startswith("salience"):
         return complain(
-            f"a required package is missing or damaged: {one_line(error, 300)}; install it with pip "
-            "(those of salience: pip install 'salience[offline,pictures,demo,captum,onnx]')",
+            f"a required package is missing or damaged: {reason}; install it with pip (those of salience: pip install "
+            "'salience[offline,pictures,demo,captum,onnx]')",
             USAGE,
         )
     if isinstance(error, BrokenPipeError):
@@ -147,27 +139,13 @@ def answer(error: Exception, arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAULT
     if isinstance(error, OSError):
-        reason = one_line(error, 300)
-        return complain(f"a file cannot be used ({reason}): check its path and its permissions, then run again", USAGE)
-    reason = one_line(f"{type(error).__name__}: {error}")
-    return complain(f"internal fault, please report it: {reason[:300]} (--debug shows the traceback)", FAULT)
-
-
-def is_usage(error: Exception) -> bool:
-    """Whether an error is one of typer, about the command line itself."""
-    return hasattr(error, "format_message")
-
-
-def message_of(error: Exception) -> str:
-    """What typer says of a command line that is at fault, or its help."""
-    return error.format_message()  # type: ignore[attr-defined]  # which class it has depends on typer's click
-
-
-def is_disk_full(error: Exception) -> bool:
-    """Whether nothing more can be written, on the whole disk or by this user."""
-    # safetensors and arrow report the system's error as text
-    numbers = (errno.ENOSPC, errno.EDQUOT)
-    return getattr(error, "errno", None) in numbers or any(os.strerror(number) in str(error) for number in numbers)
+        return complain(
+            f"a file cannot be used ({reason}): check its path and its permissions, or choose another place, then run "
+            "again",
+            USAGE,
+        )
+    reason = one_line(f"{type(error).__name__}: {error}", 300)
+    return complain(f"internal fault, please report it: {reason} (--debug shows the traceback)", FAULT)
 
 
 def complain(message: str, code: int) -> int:

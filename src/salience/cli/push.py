@@ -52,16 +52,19 @@ def push(
     if is_exported(run):
         raise InputError(f"{run} is an export: push the run that it was exported from")
     finished = read_run(run)
-    files = uploaded_files(finished.folder)
+    folder = finished.folder
+    written = sorted(written_by_run(folder))
+    files = [name for name in written if any(fnmatch(name, each) for each in UPLOADED) and (folder / name).is_file()]
+    if not any(name.endswith(".safetensors") for name in files) or "config.json" not in files:
+        raise InputError(f"{folder} has no model: train it again, and not as a part of a comparison")
     card = card_for(finished, repository, license)
     if not dry_run:
-        say(upload(finished.folder, files, card, repository, private))
+        say(upload(folder, files, card, repository, private))
         return
     for name in files:
-        tell(f"{name} ({(finished.folder / name).stat().st_size:,} bytes)")
+        tell(f"{name} ({(folder / name).stat().st_size:,} bytes)")
     tell(f"{CARD}, written for the hub")
-    rest = sorted(written_by_run(finished.folder) - {*files, CARD})
-    tell(f"not uploaded: {listed(rest, 20)}")
+    tell(f"not uploaded: {listed((name for name in written if name not in (*files, CARD)), 20)}")
     print(card)
 
 
@@ -79,25 +82,8 @@ def check_repository(name: str) -> None:
         raise InputError(f"{quoted(name)} has no owner: give owner/name, such as your-name/{name}")
 
 
-def uploaded_files(folder: Path) -> list[str]:
-    """The files of a run folder that are uploaded, without the card.
-
-    Raises:
-        InputError: the run has no model.
-    """
-    written = sorted(written_by_run(folder))
-    files = [name for name in written if any(fnmatch(name, each) for each in UPLOADED) and (folder / name).is_file()]
-    if not any(name.endswith(".safetensors") for name in files) or "config.json" not in files:
-        raise InputError(f"{folder} has no model: train it again, and not as a part of a comparison")
-    return files
-
-
 def card_for(run: Run, repository: str, license: str | None) -> str:
-    """The model card of a run for a repository on the hub.
-
-    Raises:
-        InputError: the configuration or the recipe of the run is damaged.
-    """
+    """The model card of a run for a repository on the hub."""
     from salience.models.architectures import MODEL_TYPES
     from salience.models.loading import load_configuration
     from salience.runs.card import model_card
@@ -109,10 +95,9 @@ def card_for(run: Run, repository: str, license: str | None) -> str:
     if chosen := run.metrics.get("choice", {}).get("chosen"):  # by the retired --method auto
         settings |= {"method": chosen, "method_options": {}}
     recipe = Recipe.from_mapping(settings, str(run.folder))
-    ours = config.model_type in MODEL_TYPES
     return model_card(
-        without_places(recipe).as_mapping(), labels, run.metrics, run.metrics, ours, repository, base_model_of(recipe),
-        license, facts=run.facts,
+        without_places(recipe).as_mapping(), labels, run.metrics, run.metrics, config.model_type in MODEL_TYPES,
+        repository, base_model_of(recipe), license, facts=run.facts,
     )  # fmt: skip
 
 
@@ -120,11 +105,11 @@ def without_places(recipe: Recipe) -> Recipe:
     """The recipe with names of files in place of their paths: the folders of a machine are nobody's business."""
     from salience.runs.card import is_place
 
-    named = {name: getattr(recipe, name) for name in ("data", "test", "validation", "model")}
-    short: dict[str, Any] = {
-        name: Path(value).name if "://" not in value and is_place(value) else value
-        for name, value in named.items() if value is not None
-    }  # fmt: skip
+    short: dict[str, Any] = {}
+    for name in ("data", "test", "validation", "model"):
+        value = getattr(recipe, name)
+        if value is not None and "://" not in value and is_place(value):
+            short[name] = Path(value).name
     return replace(recipe, **short)
 
 
@@ -143,12 +128,7 @@ def base_model_of(recipe: Recipe) -> str | None:
 
 
 def upload(folder: Path, files: list[str], card: str, repository: str, private: bool) -> str:
-    """Uploads files and a card in one commit. Returns a line that says where they are.
-
-    Raises:
-        InputError: see `told`, or the user is not logged in, or the repository is public and is to be private.
-            Nothing has been uploaded then.
-    """
+    """Uploads files and a card in one commit, all or nothing. Returns a line that says where they are."""
     from huggingface_hub import CommitOperationAdd, HfApi, get_token
 
     if get_token() is None:
@@ -171,37 +151,23 @@ def upload(folder: Path, files: list[str], card: str, repository: str, private: 
 @contextmanager
 def told(repository: str) -> Iterator[None]:
     """Inside the `with`, what goes wrong between this machine and the hub becomes one line."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    # Errors of the HTTP library that this version of huggingface_hub uses; its own ones are a kind of them.
+    http_error: Any = HfHubHTTPError.__mro__[1]
     try:
         yield
     except InputError:
         raise
-    except Exception as error:
-        known = hub_error(error, repository)
-        if known is None:
-            raise
-        raise known from error
-
-
-def hub_error(error: Exception, repository: str) -> InputError | None:
-    """The error for the user; None for an error that is not of the hub or the way to it."""
-    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
-
-    # The error of the HTTP library that this version of huggingface_hub uses, of which its own errors are a kind.
-    http_error = HfHubHTTPError.__mro__[1]
-    if isinstance(error, OfflineModeIsEnabled):
-        return InputError("HF_HUB_OFFLINE is set, so nothing is uploaded: unset it")
-    if isinstance(error, HfHubHTTPError):
+    except HfHubHTTPError as error:
         status = error.response.status_code
-        said = one_line(error.server_message or str(error), 200)
-        if status in CAUSES:
-            return InputError(f"{CAUSES[status].format(repository=repository)} (the hub says: {said})")
-        return InputError(f"the hub refuses {repository} (status {status}: {said}); run again, or see its help pages")
-    if isinstance(error, http_error | ConnectionError | TimeoutError):
+        cause = CAUSES.get(status, "the hub refuses {repository}: run again, or see its help pages")
+        said = one_line(error.server_message or error, 200)
+        raise InputError(f"{cause.format(repository=repository)} (the hub says: {status}, {said})") from error
+    except (http_error, OSError, RuntimeError) as error:  # RuntimeError: of the library that uploads large files
         reason = one_line(f"{type(error).__name__}: {error}", 200)
-        return InputError(f"the hub does not answer ({reason}): check the connection, then run again")
-    if isinstance(error, RuntimeError):  # of the library that uploads large files
-        reason = one_line(error, 200)
-        return InputError(f"the files could not be uploaded ({reason}): check the connection, then run again")
-    if isinstance(error, ValueError) and "Invalid metadata" in str(error):
-        return InputError(f"the hub refuses the model card: {one_line(error, 300)}")
-    return None
+        raise InputError(f"the hub does not answer ({reason}): check the connection, then run again") from error
+    except ValueError as error:
+        if "Invalid metadata" not in str(error):
+            raise
+        raise InputError(f"the hub refuses the model card: {one_line(error, 300)}") from error

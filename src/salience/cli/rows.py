@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -36,17 +34,9 @@ def labelled_texts(
     data: str, labels: Sequence[str], trained: Columns | None, most: int | None, columns: Mapping[str, Any],
     marks: str | None = None, multi_label: bool = False,
 ) -> Texts:  # fmt: skip
-    """The texts of a file whose label the model knows. A note says how many others there are.
-
-    Args:
-        data, labels, trained, most, columns, marks, multi_label: as in `read_texts`.
-
-    Raises:
-        InputError: no row has such a label.
-    """
-    every = Texts.concatenated(
-        read_texts(data, labels, trained, most, columns, marks, needed=True, multi_label=multi_label)
-    )
+    """The texts of a file whose label the model knows, of which there must be some; arguments as of `read_texts`."""
+    parts = read_texts(data, labels, trained, most, columns, marks, needed=True, multi_label=multi_label)
+    every = Texts.concatenated(parts)
     if not len(every):
         raise InputError(f"{data} has no texts")
     known = np.flatnonzero(every.labelled)
@@ -69,14 +59,12 @@ def read_texts(
     A label that the model does not know becomes `UNKNOWN`.
 
     Args:
-        data: path of the file.
-        labels: the labels of the model; None reads no labels.
+        labels: those of the model; None reads no labels.
         trained: the columns that the model was trained on; None if they are not known.
-        most: number of rows to read; None reads all.
+        most: number of texts to read; None reads all.
         columns: "encoding", and the names that the user gave for "text", "text_pair" and "label"; "text_option" is
             the option that names the first, for error messages.
-        marks: a column with one mark for each word.
-        option: the option that names `marks`, for error messages.
+        marks: a column with one mark for each word, which `option` names.
         needed: whether a file without any known label is refused.
         multi_label: whether a text can have several labels. They are then 0 and 1 (N, C), or all `UNKNOWN`.
 
@@ -85,151 +73,111 @@ def read_texts(
     """
     if most is not None and most < 1:
         raise InputError(f"the number of texts to read must be at least 1, not {most}")
-    encoding = columns["encoding"]
-    named = {role: columns.get(role) for role in ("text", "text_pair", "label")}
-    names = column_names(data, encoding)
+    names = column_names(data, columns["encoding"])
     if marks is not None and marks not in names:
         raise InputError(f"{data}: no column {quoted(marks)} for {option}; the columns are {listed(names)}")
-    # Labels are optional here: a column is taken for the label only if its name is a usual one.
-    free = [name for name in names if name != marks]
-    labelled = labels is not None and (
+    chosen = columns_in([name for name in names if name != marks], data, labels is not None, trained, columns)
+    read_columns = chosen.names | ({marks} if marks is not None else set())
+    none_known = np.full(len(labels or ()), UNKNOWN) if multi_label else UNKNOWN
+
+    empty: list[int] = []  # numbers of rows
+    misfits: dict[int, str] = {}  # number of a row: how its marks do not fit
+    unseen: dict[int, str] = {}  # number of a row: a label that the model does not know
+    read = 0
+    rows: list[tuple] = []  # that are not yet given: text, second text, number, label, marks
+
+    def given() -> Texts:
+        texts, second, numbers, known, marked = (list(values) for values in zip(*rows, strict=True))
+        rows.clear()
+        return Texts(
+            texts, second if chosen.text_pair else None, np.array(known) if chosen.label else None, numbers,
+            marked if marks is not None else None,
+        )  # fmt: skip
+
+    for number, row in enumerate(stream(data, columns["encoding"], columns=read_columns), 1):
+        text = value_in(row, chosen.text, text_of, number, data)
+        second = value_in(row, chosen.text_pair, text_of, number, data) if chosen.text_pair else ""
+        if text is None or second is None:
+            empty.append(number)
+            continue
+        if read == most:
+            tell(f"{data}: only its first {most} texts are read")
+            break
+        marked = [] if marks is None else marks_in(row.get(marks))
+        words = len(word_spans(text))
+        if marks is not None and len(marked) != words:
+            misfits[number] = f"{counted(len(marked), 'mark')}, but the text has {counted(words, 'word')}"
+            continue
+        read += 1
+        known: Any = none_known
+        if (own := labels_in(row, number, data, chosen, multi_label)) is not None and labels is not None:
+            strange = [name for name in own if name not in labels]
+            if strange:
+                unseen[number] = strange[0]
+            else:
+                known = [int(label in own) for label in labels] if multi_label else labels.index(own[0])
+        rows.append((text, second, number, known, marked))
+        if len(rows) == TEXTS:
+            yield given()
+    if empty:
+        what = "both texts" if chosen.text_pair else "a text"
+        tell(f"{data}: left out {counted(len(empty), 'row')} without {what} ({rows_listed(empty)})")
+    if misfits:
+        first = next(iter(misfits))
+        misfit = f"{misfits[first]} between white space"
+        if not read:
+            raise InputError(
+                f"{data}: row {first}, column {quoted(marks)}: {misfit}; no row has as many marks as words. {option} "
+                "names another column"
+            )
+        left_out = f"{counted(len(misfits), 'row')} whose marks do not fit ({rows_listed(misfits)})"
+        tell(f"{data}: left out {left_out}; row {first}: {misfit}")
+    if unseen:
+        first = next(iter(unseen))
+        problem = (
+            f"{data}: {counted(len(unseen), 'row')} with a label that the model does not know, the first being row "
+            f"{first}: {quoted(unseen[first])}; it knows {listed(map(quoted, labels or ()))}."
+            f"{nearest(unseen[first], labels or ())}"
+        )
+        if needed and len(unseen) == read:
+            raise InputError(f"{problem} --label names another column.")
+        tell(problem)
+    if rows:
+        yield given()
+
+
+def columns_in(
+    names: Sequence[str], data: str, labelled: bool, trained: Columns | None, columns: Mapping[str, Any]
+) -> Columns:
+    """The columns that are read of those in a file; how they were found is told.
+
+    Labels are optional: where none is named or known, a column is taken for the label only if its name is a usual one.
+    """
+    named = {role: columns.get(role) for role in ("text", "text_pair", "label")}
+    as_trained = () if trained is None else label_columns(trained.label, names)
+    need_label = labelled and (
         named["label"] is not None
-        or (trained is not None and trained.label is not None and set(label_columns(trained.label, free)) <= set(free))
-        or (len(free) > 1 and usual(free, LABELS) is not None)
+        or (len(as_trained) > 0 and set(names).issuperset(as_trained))
+        or (len(names) > 1 and usual(names, LABELS) is not None)
     )
     chosen, notes = choose_as_trained(
-        free, trained, named, need_label=labelled, source=data, text_option=columns.get("text_option", "--text")
+        names, trained, named, need_label, source=data, text_option=columns.get("text_option", "--text")
     )
     for note in notes:
         tell(note)
-    rows = iter(CompleteRows(data, chosen, labels or [], encoding, most, marks, option, needed, multi_label))
-    while window := list(islice(rows, TEXTS)):
-        texts, pairs, numbers, known, marked = (list(values) for values in zip(*window, strict=True))
-        yield Texts(
-            texts,
-            None if chosen.text_pair is None else pairs,
-            None if chosen.label is None else np.array(known),
-            numbers,
-            None if marks is None else marked,
-        )
+    return chosen
 
 
-@dataclass
-class CompleteRows:
-    """The rows of a file that are read, in turn; after the last one, notes say how many others there are.
-
-    Args:
-        data, labels, encoding, most, marks, option, needed, multi_label: as of `read_texts`.
-        columns: of the texts and the label.
-        read: number of rows that have been read.
-        empty: the numbers of rows without a text.
-        misfits: of rows with another number of marks than words, number to what does not fit.
-        unseen: of rows whose label the model does not know, number to label.
-    """
-
-    data: str
-    columns: Columns
-    labels: Sequence[str] = ()
-    encoding: str = "utf-8"
-    most: int | None = None
-    marks: str | None = None
-    option: str = "--marks"
-    needed: bool = False
-    multi_label: bool = False
-    read: int = 0
-    empty: list[int] = field(default_factory=list)
-    misfits: dict[int, str] = field(default_factory=dict)
-    unseen: dict[int, str] = field(default_factory=dict)
-
-    def __iter__(self) -> Iterator[tuple[str, str, int, int | list[int], list[str]]]:
-        """The text, second text, row number, label and marks of each row.
-
-        Raises:
-            InputError: the file is invalid, no row has as many marks as words, or no label is known and one is needed.
-        """
-        names = self.columns.names | ({self.marks} if self.marks is not None else set())
-        for number, row in enumerate(stream(self.data, self.encoding, columns=names), 1):
-            text, pair = (
-                None if name is None else value_in(row, name, text_of, number, self.data)
-                for name in (self.columns.text, self.columns.text_pair)
-            )
-            if text is None or (pair is None and self.columns.text_pair is not None):
-                self.empty.append(number)
-                continue
-            if self.read == self.most:
-                tell(f"{self.data}: only its first {self.most} texts are read")
-                break
-            marked = [] if self.marks is None else marks_in(row.get(self.marks))
-            words = len(word_spans(text))
-            if self.marks is not None and len(marked) != words:
-                found = f"{counted(len(marked), 'mark')}, but the text has {counted(words, 'word')}"
-                self.misfits[number] = f"{found} between white space"
-                continue
-            self.read += 1
-            known, strange = (self.several_numbers if self.multi_label else self.single_number)(row, number)
-            if strange is not None:
-                self.unseen[number] = strange
-            yield text, pair or "", number, known, marked
-        if self.empty:
-            what = "a text" if self.columns.text_pair is None else "both texts"
-            tell(f"{self.data}: left out {counted(len(self.empty), 'row')} without {what} ({rows_listed(self.empty)})")
-        self.tell_misfits()
-        self.tell_unseen()
-
-    def single_number(self, row: Mapping, number: int) -> tuple[int, str | None]:
-        """The number of a row's label, `UNKNOWN` if it is missing or strange, and the label if it is strange."""
-        name = self.columns.label
-        label = None if name is None else value_in(row, name, label_of, number, self.data)
-        if label is None or label not in self.labels:
-            return UNKNOWN, label
-        return self.labels.index(label), None
-
-    def several_numbers(self, row: Mapping, number: int) -> tuple[list[int], str | None]:
-        """The same where a text can have several labels: 0 and 1 for each of the model's, or all `UNKNOWN`."""
-        unknown_labels = [UNKNOWN] * len(self.labels)
-        if self.columns.label is None:
-            return unknown_labels, None
-        if self.columns.several:
-            found = {name: value_in(row, name, indicator_of, number, self.data) for name in self.columns.several}
-            names = None if None in found.values() else [name for name, value in found.items() if value == "1"]
-        else:
-            separated = partial(labels_of, separator=self.columns.separator)
-            read = value_in(row, self.columns.label, separated, number, self.data)
-            names = None if read is None else [read] if isinstance(read, str) else list(read)
-        if names is None:
-            return unknown_labels, None
-        if strange := [name for name in names if name not in self.labels]:
-            return unknown_labels, strange[0]
-        return [int(label in names) for label in self.labels], None
-
-    def tell_misfits(self) -> None:
-        """Tells of the rows with another number of marks than words. Raises an `InputError` if there are no others."""
-        if not self.misfits:
-            return
-        number, misfit = next(iter(self.misfits.items()))
-        if not self.read:
-            raise InputError(
-                f"{self.data}: row {number}, column {quoted(self.marks)}: {misfit}; no row has as many marks as "
-                f"words. {self.option} names another column"
-            )
-        tell(
-            f"{self.data}: left out {counted(len(self.misfits), 'row')} whose marks do not fit "
-            f"({rows_listed(self.misfits)}); row {number}: {misfit}"
-        )
-
-    def tell_unseen(self) -> None:
-        """Tells of the rows with an unknown label. Raises an `InputError` if no label is known and one is needed."""
-        if not self.unseen:
-            return
-        first, label = next(iter(self.unseen.items()))
-        problem = (
-            f"{self.data}: {counted(len(self.unseen), 'row')} with a label that the model does not know, the first "
-            f"being row {first}: {quoted(label)}; it knows {listed(map(quoted, self.labels))}."
-            f"{nearest(label, self.labels)}"
-        )
-        if self.needed and len(self.unseen) == self.read:
-            raise InputError(f"{problem} --label names another column.")
-        tell(problem)
+def labels_in(row: Mapping, number: int, data: str, columns: Columns, multi_label: bool) -> Sequence[str] | None:
+    """The names of a row's labels; None if they are not given, or the file has none."""
+    if columns.label is None:
+        return None
+    if columns.several and multi_label:
+        found = {name: value_in(row, name, indicator_of, number, data) for name in columns.several}
+        return None if None in found.values() else [name for name, value in found.items() if value == "1"]
+    kind = partial(labels_of, separator=columns.separator) if multi_label else label_of
+    label = value_in(row, columns.label, kind, number, data)
+    return [label] if isinstance(label, str) else label
 
 
 def marks_in(value: Any) -> list[str]:
