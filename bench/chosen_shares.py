@@ -19,8 +19,8 @@ from typing import Any
 
 from development import SETS, development_set
 from kept_rows import keep, kept_rows
+from salience.scores import held_out
 from salience.scores.labels import labels_of
-from salience.training import estimate as estimating
 from salience.training.estimate import SHARES, choose_folds, estimate
 from salience.training.fit import Listeners
 from salience.training.recipe import Recipe
@@ -33,7 +33,7 @@ def choice(recipe: Recipe) -> dict[str, Any]:
     folds = choose_folds(recipe, task, print)
     assert folds is not None
     losses: dict[str, float] = {}
-    chosen = estimating.chosen_share
+    chosen = held_out.chosen_share
 
     def watched(probabilities, labels, groups=None):
         """Of the calls, the last one sees all rows."""
@@ -43,12 +43,12 @@ def choice(recipe: Recipe) -> dict[str, Any]:
             losses[f"{share:g}"] = float(scoring.row_scores(scaled, labels)["log_loss"].mean())
         return chosen(probabilities, labels, groups)
 
-    estimating.chosen_share = watched
+    held_out.chosen_share = watched
     try:
         with TemporaryDirectory() as folder:
             found = estimate(prepared, task, folds, Path(folder), Listeners())
     finally:
-        estimating.chosen_share = chosen
+        held_out.chosen_share = chosen
     assert found is not None  # one process
     return {"share": found.share, "losses": losses}
 

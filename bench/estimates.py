@@ -33,9 +33,10 @@ import numpy as np
 from development import development_set
 from kept_rows import arguments, keep, kept_rows, missing_runs
 from salience.scores.calibration import with_temperature
+from salience.scores.held_out import abstention, decided_scores
 from salience.scores.labels import ONE_LABEL
 from salience.training.callbacks import Beginning
-from salience.training.estimate import Estimated, abstention, choose_folds, decided_scores, estimate
+from salience.training.estimate import Estimated, choose_folds, estimate
 from salience.training.fit import Listeners, fit
 from salience.training.prepare import silent
 from salience.training.recipe import Recipe
@@ -100,7 +101,7 @@ def decided(
     Returns:
         "coverage", the share that is decided, and "precision", the share of these that is right; None without any.
     """
-    thresholds, _ = abstention(
+    found = abstention(
         made.predictions.probabilities,
         made.predictions.labels,
         names,
@@ -108,7 +109,8 @@ def decided(
         made.temperature,
         made.predictions.groups,
     )
-    scores = decided_scores(probabilities, labels, thresholds, names)
+    thresholds = np.array([found["thresholds"][name] for name in names])
+    scores = decided_scores(probabilities, labels, thresholds)
     return {name: scores[name] for name in ("coverage", "precision")}
 
 

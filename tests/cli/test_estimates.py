@@ -89,7 +89,7 @@ def test_a_group_column_is_not_needed_in_test_files(authors, place, salience, tm
          '--group "author" has no effect without an estimate: add --estimate folds:2'),
         (["--estimate", "folds:20"], ""),
         (["--estimate", "folds:21"], "--estimate is 'folds:21': give none, holdout, or folds:K"),
-        (["--estimate", "folds:20", "--group", "author"], "into 20 parts, but there are only 12 groups"),
+        (["--estimate", "folds:20", "--group", "author"], "into 20 parts, but the rows have only 12 groups"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_before_anything_is_trained(options, message, authors, place, salience, tmp_path):

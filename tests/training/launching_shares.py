@@ -6,14 +6,14 @@ import sys
 
 from accelerate import PartialState
 
-from salience.training import estimate as estimating
+from salience.scores import held_out
 from salience.training.recipe import Recipe
 from salience.training.run import train
 
 
 def trained_with_share(data: str, model: str, output: str):
     """A run without dropout and mixing, which would be drawn in each process, of half of the trained weights."""
-    chosen, estimating.chosen_share = estimating.chosen_share, lambda probabilities, labels, groups=None: 0
+    chosen, held_out.chosen_share = held_out.chosen_share, lambda probabilities, labels, groups=None: 0
     try:
         recipe = Recipe(
             data, model=model, method="plain", dropout=0.0, contrastive=0.0, steps=4, batch_size=8,
@@ -21,7 +21,7 @@ def trained_with_share(data: str, model: str, output: str):
         )  # fmt: skip
         return train(recipe, output, note=lambda line: None)
     finally:
-        estimating.chosen_share = chosen
+        held_out.chosen_share = chosen
 
 
 if __name__ == "__main__":

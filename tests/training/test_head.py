@@ -367,7 +367,8 @@ def test_every_reader_of_the_checkpoint_has_the_calibrated_logits(recipe, tmp_pa
     for calibrate in (False, True):
         run = train(replace(recipe, calibrate=calibrate), tmp_path / str(calibrate), note=said.append)
         probabilities[calibrate] = salience.load(run.folder, device="cpu").predict_proba(["the match", "a song"])
-        assert np.array_equal(run.probabilities, np.load(run.folder / "probabilities.npz")["probabilities"])
+        again = run.classifier.probabilities(run.classifier.read(run.task.test))
+        assert np.array_equal(again, run.predictions.probabilities)
     estimate = run.metrics["estimate"]
     temperature = estimate["temperature_scaling"]["temperature"]
     assert estimate["calibrated"] and temperature != 1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from salience.classify import TextClassifier
-    from salience.training.run import Run
+    from salience.runs.results import Run
 
 EXAMPLES = 3  # texts that are shown
 SCORES, MODEL = "Scores", "Model"  # further groups of the help
@@ -126,26 +126,25 @@ def show_run(run: Run, fault: str) -> None:
     from salience.explainers.gradient import gradient
     from salience.report.terminal import explanation_line, literal, score_table
     from salience.runs import sentences
-    from salience.runs.results import read_run
 
     console, metrics = Console(highlight=False), run.metrics
     lines: list[Any] = []
     if judged := sentences.judged_scores(metrics):
         console.print(score_table(*judged))
         lines.append(sentences.baseline_ahead(judged[1]))
-    if run.probabilities is not None:
+    assert run.task is not None  # it was made here
+    if run.judge == "test" and run.predictions is not None:
         lines.append("three test texts; the words that decided most are marked *so*:")
-        texts = run.task.test.take(rows_to_show(run.probabilities, run.task.test.known_labels))
+        texts = run.task.test.take(rows_to_show(run.predictions.probabilities, run.predictions.labels))
         lines += map(explanation_line, explain_texts(run.classifier, texts, {"gradient": gradient}))
     first, *others = sentences.estimate_sentences(metrics) or [""]
     lines += [first, *(f"  {line}" for line in others)]
-    if "abstention" in metrics:
-        lines += sentences.abstention_sentences(metrics["abstention"])
-    lines += [*sentences.precision_sentences(metrics), worth_describing(run.task), f"saved: {run.folder}"]
+    lines += [*sentences.abstention_sentences(metrics), *sentences.precision_sentences(metrics)]
+    lines += [worth_describing(run.task), f"saved: {run.folder}"]
     if fault:
         lines.append(f"the run is finished, but its report is not ({fault}); make it: salience report {run.folder}")
     else:
-        lines += [*confused_lines(read_run(run.folder)), f"report: {run.folder / REPORT}"]
+        lines += [*confused_lines(run), f"report: {run.folder / REPORT}"]
     for line in filter(None, lines):
         console.print(literal(line) if isinstance(line, str) else line, soft_wrap=True)
 

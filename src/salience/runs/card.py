@@ -46,26 +46,18 @@ def hub_results(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> list[E
     """The scores of the model, on the rows that the run is judged on; empty if nothing was measured.
 
     Scores of an estimate are those of other models of the same recipe; the name of the metric says so.
-
-    Args:
-        recipe: the settings of the run.
-        metrics: as metrics.json has them.
     """
-    judge = judge_of(metrics)
-    if judge in ("test", "validation"):
-        scores, split, remark = metrics[judge], judge, ""
-        source = (recipe["test"] if judge == "test" else recipe["validation"]) or recipe["data"]
-        if judge == "validation":
-            remark = " (the checkpoint was chosen by these rows)"
-    elif judge == "estimate":
-        scores, split, source = metrics["estimate"], "train", recipe["data"]
-        remark = f" (estimated by {scores['kind']}: models of the same recipe, on rows that were new to them)"
-        scaled = scores["temperature_scaling"]["calibration_error_scaled"]
-        if scores["calibrated"] and scaled is not None:
-            scores = {**scores, "calibration_error": scaled}
-    else:
+    judge, judged = judge_of(metrics), judged_scores(metrics)
+    if judge is None or judged is None:
         return []
-    scores = {**scores, **at_thresholds(scores)}  # as the model decides
+    scores = next(iter(judged[1].values()))
+    scores = scores | at_thresholds(scores)  # as the model decides
+    if judge == "estimate":
+        split, source = "train", recipe["data"]
+        remark = f" (estimated by {scores['kind']}: models of the same recipe, on rows that were new to them)"
+    else:
+        split, source = judge, recipe[judge] or recipe["data"]
+        remark = " (the checkpoint was chosen by these rows)" if judge == "validation" else ""
     kind, name = data_kind(source), printable(PurePath(urlsplit(source).path).name or source)
     return [
         EvalResult(
@@ -93,9 +85,6 @@ def is_place(source: str) -> bool:
     )  # fmt: skip
 
 
-TEMPLATE = "templates/model_card.md.jinja"
-
-
 def model_card(
     recipe: Mapping[str, Any], labels: Sequence[str], metrics: Mapping[str, Any], about: Mapping[str, Any],
     needs_salience: bool, repository: str | None = None, base_model: str | None = None, license: str | None = None,
@@ -104,9 +93,6 @@ def model_card(
     """The README.md of a run folder or of a repository on the hub, with the metadata that the hub reads.
 
     Args:
-        recipe: the settings of the run.
-        labels: the names of the labels, which are shown.
-        metrics: the scores of the run, as metrics.json has them.
         about: the versions of the libraries.
         needs_salience: whether the model is an architecture of salience, which transformers alone cannot load.
         repository: "owner/name" of the repository that the card is for: the scores are then in the metadata too, and
@@ -125,14 +111,13 @@ def model_card(
         model_name=repository.split("/")[-1] if repository and results else None,
         eval_results=results or None,
     )
+    own, plain = "Hugging Face checkpoint with an architecture of salience", "plain Hugging Face checkpoint"
     card = ModelCard.from_template(
         data,
-        template_str=files("salience.runs").joinpath(TEMPLATE).read_text(encoding="utf-8"),
+        template_str=files("salience.runs").joinpath("templates/model_card.md.jinja").read_text(encoding="utf-8"),
         title="Text classifier",
         needs_salience=needs_salience,
-        kind="Hugging Face checkpoint with an architecture of salience"
-        if needs_salience
-        else "plain Hugging Face checkpoint",
+        kind=own if needs_salience else plain,
         folder=repository or "path/to/this/folder",
         published=repository is not None,
         longest=recipe["max_length"],
@@ -147,9 +132,7 @@ def model_card(
             f"{line[0].upper()}{line[1:]}."
             for line in (*estimate_sentences(metrics), *map(markdown, precision_sentences(metrics)))
         ],
-        abstains=[markdown(line) for line in abstention_sentences(metrics["abstention"])]
-        if "abstention" in metrics
-        else [],
+        abstains=[markdown(line) for line in abstention_sentences(metrics)],
         metrics=metrics,
         about=about,
     )

@@ -54,14 +54,11 @@ def written_by_run(folder: Path) -> set[str]:
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         written = manifest["written by"].startswith("salience ")  # other tools write files of this name, too
-        return {MANIFEST, *filter(is_inside, manifest["files"])} if written else set()
+        paths = {file: PurePath(file) for file in manifest["files"]}
+        inside = {file for file, path in paths.items() if not path.is_absolute() and ".." not in path.parts}
+        return {MANIFEST, *inside} if written else set()
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return set()
-
-
-def is_inside(file: str) -> bool:
-    """Whether a relative path stays in its folder."""
-    return not PurePath(file).is_absolute() and ".." not in PurePath(file).parts
 
 
 # The recipe file of a run: reading it, and comparing its settings with those of another recipe.
@@ -104,16 +101,7 @@ def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def check_same_recipe(before: Mapping[str, Any], now: Mapping[str, Any], output: str | Path) -> None:
-    """Checks that an interrupted run is resumed with its own settings and data.
-
-    Args:
-        before: the settings of the interrupted run.
-        now: the settings of the run that resumes it.
-        output: the folder of the run, as messages name it.
-
-    Raises:
-        InputError: a setting or a data file has changed; names it.
-    """
+    """Raises an `InputError` if an interrupted run is resumed with other settings or data."""
     for name in changed(before, now):
         if name == "checksums":
             files = changed(before.get(name) or {}, now[name])
@@ -185,7 +173,7 @@ class RunFolder:
             yield
 
     def restore_replaced(self) -> None:
-        """Restores the earlier run that a killed process had moved away, unless the new run has replaced it."""
+        """Restores an earlier run that a killed process had moved away, unless the new run has replaced it."""
         if not self.replaced.is_dir():
             return
         if self.output.exists():
@@ -228,10 +216,7 @@ class RunFolder:
             raise InputError(f"an interrupted run of {self.name} exists: --resume it, or --overwrite it")
 
     def open(self, recipe: dict[str, Any]) -> None:
-        """Prepares `work` for a run. The files of an interrupted run are removed unless it is resumed.
-
-        Args:
-            recipe: the settings of the run.
+        """Prepares `work` for a run of this recipe. The files of an interrupted run are removed unless it is resumed.
 
         Raises:
             InputError: the run that is to be resumed had other settings, or its recipe is damaged.
@@ -260,11 +245,7 @@ class RunFolder:
         self.remove_work()
 
     def discard_work(self) -> None:
-        """Removes the files of an interrupted run.
-
-        Raises:
-            InputError: another process holds the lock of the output.
-        """
+        """Removes the files of an interrupted run, unless another process holds the lock of the output."""
         with locked(self.output):
             self.restore_replaced()
             self.remove_work()
@@ -290,9 +271,6 @@ def kept_precision(folder: Path) -> str | None:
     """The precision of a run, finished or interrupted; None if there is no run, or if its recipe names none.
 
     A run that is continued keeps its precision, also on a machine on which "auto" is another one.
-
-    Args:
-        folder: of the run.
     """
     for place in (work_of(folder), folder):  # where both are there, the interrupted run replaces the finished one
         try:

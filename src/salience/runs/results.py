@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import platform
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from math import isfinite
 from pathlib import Path
@@ -48,10 +48,9 @@ DAMAGED = (
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run as its folder tells it.
+    """A finished run, as its folder tells it.
 
     Attributes:
-        folder: of the run.
         recipe: the settings.
         metrics: as in metrics.json.
         labels: the names of the C labels; empty if nothing tells them.
@@ -59,15 +58,18 @@ class Run:
             training.
         history: as of `history_of`; empty for runs that did not keep it.
         facts: as of `data_facts`; None for runs that did not keep them.
+        task, classifier: the labelled texts and the trained model, of a run that this process has made.
     """
 
     folder: Path
     recipe: dict[str, Any]
     metrics: dict[str, Any]
     labels: list[str]
-    predictions: Predictions | None
-    history: list[dict[str, Any]]
-    facts: dict[str, Any] | None
+    predictions: Predictions | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    facts: dict[str, Any] | None = None
+    task: Task | None = None
+    classifier: Any = None
 
     @property
     def judge(self) -> str:
@@ -125,9 +127,7 @@ def write_results(
 
     Args:
         folder: replaced if it exists.
-        recipe: the settings.
         metrics: the content of metrics.json; with `about`.
-        labels: the names of the C labels.
         judged: the test rows, or else the validation rows; None if nothing was held out.
         estimated: the rows of the estimate; None if there is none.
     """
@@ -144,12 +144,7 @@ def write_results(
 
 
 def about(device: str, threads: int) -> dict[str, dict[str, Any]]:
-    """What metrics.json says of versions and machine: with the same ones, weights are the same to the last bit.
-
-    Args:
-        device: on which the run was made, such as "cpu".
-        threads: of torch.
-    """
+    """What metrics.json says of versions and machine: with the same ones, weights are the same to the last bit."""
     machine = {"processor": platform.machine(), "device": device, "threads": threads}
     return {"versions": versions(), "machine": machine}
 
@@ -162,46 +157,32 @@ def versions() -> dict[str, str]:
 
 
 def write_predictions(
-    folder: Path, texts: Texts, predictions: Predictions, labels: list[str],
-    files: tuple[str, str] = (PREDICTIONS, PROBABILITIES),
-) -> None:  # fmt: skip
-    """Writes predictions as lines, with their texts, and as arrays.
-
-    Args:
-        texts: the N texts.
-        predictions: of these texts, in their order.
-        labels: the names of the C labels.
-        files: the names of both files.
-    """
+    folder: Path, texts: Texts, predictions: Predictions, labels: list[str], files: tuple[str, str]
+) -> None:
+    """Writes predictions as lines, with their texts, and as arrays; `files` are the names of both files."""
+    scoring = labels_of(predictions.labels)
+    right, decisions = scoring.right(predictions.labels, len(labels)), predictions.decisions
     given = {"fold": predictions.folds, "group": predictions.groups}
     more: dict[str, Any] = {name: values for name, values in given.items() if values is not None}
-    columns = [{name: int(values[index]) for name, values in more.items()} for index in range(len(texts))]
-    rows = prediction_rows(texts, predictions, labels)
-    write_lines(folder / files[0], (row | column for row, column in zip(rows, columns, strict=True)))
+
+    def names(chosen: np.ndarray) -> str | list[str]:
+        found = [labels[number] for number in np.flatnonzero(chosen)]
+        return found if scoring.several else found[0]
+
+    def row_of(index: int) -> dict[str, Any]:
+        return (
+            {"row": texts.rows[index] if texts.rows else index + 1, "text": texts.texts[index]}
+            | ({} if texts.second is None else {"text_pair": texts.second[index]})
+            | {"label": names(right[index]), "predicted": names(decisions[index])}
+            | {"probabilities": [round(float(value), 6) for value in predictions.probabilities[index]]}
+            | {name: int(values[index]) for name, values in more.items()}
+        )
+
+    write_lines(folder / files[0], map(row_of, range(len(texts))))
     with replacing(folder / files[1]) as unfinished, open(unfinished, "wb") as file:
         arrays: dict[str, Any] = {"probabilities": predictions.probabilities, "labels": predictions.labels}
         arrays |= {} if predictions.decided is None else {"decided": predictions.decided}
         np.savez(file, **arrays, names=np.array(labels, str), **more)
-
-
-def prediction_rows(texts: Texts, predictions: Predictions, labels: list[str]) -> Iterator[dict]:
-    """Yields a row for each text; "label" and "predicted" are lists where a text can have several labels."""
-
-    def names(chosen: np.ndarray) -> list[str]:
-        return [labels[number] for number in np.flatnonzero(chosen)]
-
-    several, decisions = predictions.labels.ndim == 2, predictions.decisions
-    rows = texts.rows or range(1, len(texts) + 1)
-    for index, probability in enumerate(predictions.probabilities):
-        row: dict = {"row": rows[index], "text": texts.texts[index]}
-        if texts.second is not None:
-            row["text_pair"] = texts.second[index]
-        known: Any = predictions.labels[index]
-        yield row | {
-            "label": names(known) if several else labels[known],
-            "predicted": names(decisions[index]) if several else labels[int(probability.argmax())],
-            "probabilities": [round(float(value), 6) for value in probability],
-        }
 
 
 def read_predictions(
@@ -230,19 +211,14 @@ def read_predictions(
 
 
 def read_rows(folder: Path, rows: Sequence[int], name: str = PREDICTIONS) -> list[dict[str, Any]]:
-    """Some of the rows of a run's predictions.jsonl, or of its out_of_fold.jsonl, in the order asked for.
-
-    Args:
-        rows: numbers of lines, from 0.
-        name: of the file.
+    """Some of the lines, counted from 0, of a run's file of predictions, in the order asked for.
 
     Raises:
         InputError: the file is damaged or has fewer lines.
     """
-    wanted, found = set(rows), {}
+    wanted, found, file = set(rows), {}, folder / name
     if not wanted:
         return []
-    file = folder / name
     try:
         # Texts contain line ends of Unicode, which only splitting at "\n" leaves alone.
         with open(file, encoding="utf-8", newline="\n") as lines:
@@ -272,18 +248,10 @@ KEPT = {
 
 
 def history_of(logs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The points of the curves, one for each step at which something was measured, in order.
+    """The points of the curves in the Trainer's `log_history`: "step", and what of `KEPT` was measured there.
 
-    Times and learning rates are left out: the file is the same if the run is repeated.
-
-    Args:
-        logs: the `log_history` of the Trainer's state.
-
-    Returns:
-        For each point "step", and what was measured there of "loss" (the training loss, mean over the steps since the
-        point before), "validation_accuracy", "validation_macro_f1" and "validation_log_loss"; where a text can have
-        several labels, "validation_micro_f1" and "validation_ranking_precision" in place of the accuracy. Numbers that
-        are not finite are None.
+    The training loss is a mean over the steps since the point before. Numbers that are not finite are None. Times and
+    learning rates are left out: the file is the same if the run is repeated.
     """
     points: dict[int, dict[str, Any]] = {}
     for log in logs:
@@ -298,22 +266,15 @@ def history_of(logs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def data_facts(
     task: Task, encoded: Mapping[str, Encoded], tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, Any]:
-    """Facts on every part of the data.
+    """Facts on every part of the data, as data_facts.json has them.
+
+    "tokens" are lengths before texts are cut, special tokens included. "duplicates" are rows whose text is in an
+    earlier row of the part, "contradictions" those whose text is there with another label too, "in_training" those
+    whose text is in the training part. Texts are compared without the space around them.
 
     Args:
-        task: the labelled texts.
-        encoded: "training" and, where there are such rows, "validation" and "test" to the same texts, encoded.
-            Descriptions of labels may follow the training texts.
+        encoded: the parts that there are. Descriptions of labels may follow the training texts.
         tokenizer, max_length: of the classifier that reads them.
-
-    Returns:
-        "max_length", the number of tokens that are read of a text, and "parts": for each part "rows", "classes" (rows
-        by label), "tokens" ("median", "percentile_95" and "longest" of the lengths before texts are cut, special
-        tokens included), "cut" (texts longer than what is read), "duplicates" (rows whose text is in an earlier row of
-        the part), "contradictions" (rows whose text is in the part with another label too) and, except of training,
-        "in_training" (rows whose text is in the training part). Where a text can have several labels also "no_label"
-        and "several_labels" (rows without a label, and with two or more). Texts are compared without the space around
-        them.
     """
     texts = {"training": task.training, "validation": task.validation, "test": task.test}
     parts = {}

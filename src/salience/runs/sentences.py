@@ -72,11 +72,7 @@ def at_thresholds(scores: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def training_rows_among(facts: Mapping[str, Any] | None, role: str) -> str:
-    """A sentence on the rows of a part, "test" or "validation", whose texts are training texts too; empty without.
-
-    Args:
-        facts: as of `salience.runs.results.data_facts`.
-    """
+    """A sentence on the rows of a part, "test" or "validation", whose texts are training texts too; empty without."""
     part = {} if facts is None else facts["parts"].get(role, {})
     shared = part.get("in_training", 0)
     if not shared:
@@ -128,8 +124,11 @@ def with_interval(scores: Mapping[str, Any], score: str) -> str:
     return f"{scores[score]:.3f}{interval}"
 
 
-def abstention_sentences(found: Mapping[str, Any]) -> list[str]:
-    """What the thresholds of the entry "abstention" decide, in a line, and what they gave on test rows, in another."""
+def abstention_sentences(metrics: Mapping[str, Any]) -> list[str]:
+    """What the thresholds of abstaining decide, in a line, and what they gave on test rows, in another; or nothing."""
+    found = metrics.get("abstention")
+    if found is None:
+        return []
     target = f"a precision of {found['target_precision']:g}"
     if not found["decided"]:
         highest = found.get("reachable")

@@ -1,8 +1,7 @@
 """Baselines that every trained model should beat: the majority class, and regressions on frozen features.
 
-Each takes the training rows and the test rows, with the number of classes C, and gives the probabilities of the test
-rows (N, C) in float32, the type in which classifiers predict: so all scores apply to them alike. The column of a class
-is its label's number. Classes without a training row get the probability 0.
+Each takes the training rows, the test rows and the number of classes C, and gives the probabilities of the test rows
+(N, C) in float32, the type in which classifiers predict. Classes without a training row get the probability 0.
 """
 
 from __future__ import annotations
@@ -25,24 +24,19 @@ C = 10
 
 
 def held_out_scores(task: Task, predictions: Mapping[str, Predictions], seed: int) -> dict[str, Any]:
-    """The scores on every held-out part, and those of the baselines on the test part, or else the validation part.
+    """The scores on the parts "validation" and "test", of those that there are, and of the baselines on the last one.
 
     Args:
-        task: the labelled texts.
-        predictions: of the parts "validation" and "test", of those that there are.
         seed: of the bootstrap of the intervals.
 
     Returns:
-        "validation" and "test" to scores with intervals, "baselines" to the scores of each, and "judged_on", the part
-        on which the baselines are scored; if there are test rows, also "temperature_scaling", their calibration with a
-        temperature that is fitted on the validation rows, or without these on the other half of the test rows
-        (`cross_fitted`). Empty if nothing was held out.
+        The scores by part, "baselines", and "judged_on", the part on which these are scored; if there are test rows,
+        also "temperature_scaling", with a temperature that is fitted on the validation rows, or without these on the
+        other half of the test rows. Empty if nothing was held out.
     """
     scoring = labels_of(task.training.known_labels)
     measured: dict[str, Any] = {
-        role: scoring.with_intervals(
-            each.probabilities, each.labels, None, seed, *([] if each.decided is None else [each.decided])
-        )
+        role: scoring.with_intervals(each.probabilities, each.labels, None, seed, each.decided)
         for role, each in predictions.items()
     }
     if not measured:
@@ -61,15 +55,11 @@ def held_out_scores(task: Task, predictions: Mapping[str, Predictions], seed: in
 
 
 def baseline_scores(parts: Sequence[tuple[Texts, Texts]], classes: int) -> dict[str, dict[str, float | None]]:
-    """The scores of the two baselines that are computed after every run.
+    """The scores of the two baselines that are computed after every run, by name.
 
     Args:
         parts: training rows, and the rows on which a baseline that is fitted to them is evaluated; a pair for a run's
             test rows, several for the folds of an estimate. The scores are of the evaluated rows of all pairs.
-        classes: number of classes C.
-
-    Returns:
-        Name of the baseline to its scores, as `detailed` of the scoring gives them.
     """
     baselines = {"majority class": majority_probabilities, "TF-IDF + logistic regression": tfidf_probabilities}
     labels = np.concatenate([judged.known_labels for _, judged in parts])
@@ -82,7 +72,7 @@ def baseline_scores(parts: Sequence[tuple[Texts, Texts]], classes: int) -> dict[
 def majority_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarray:
     """The shares of the classes in the training rows, the same for every test row (N, C) float32."""
     labels = training.known_labels
-    shares = labels.mean(0) if labels.ndim == 2 else np.bincount(labels, minlength=classes) / len(labels)
+    shares = labels_of(labels).support(labels, classes) / len(labels)
     return np.tile(shares.astype(np.float32), (len(test), 1))
 
 
@@ -104,9 +94,6 @@ def encoder_probabilities(
 
     Vectors are scaled to length 1, as all-MiniLM-L6-v2 was trained, for every encoder. They need not be standardised
     then, and few rows are enough: standard deviations of a few rows are not known well.
-
-    Args:
-        encoder: gives the vectors, for example `load_frozen("minilm")`.
     """
     vectors = encoder.vectors(training), encoder.vectors(test)
     return regression_probabilities(vectors[0], training.known_labels, vectors[1], classes)
@@ -120,25 +107,20 @@ def regression_probabilities(features, labels: np.ndarray, test_features, classe
         labels: (M,), class numbers. If all are of one class, it gets the probability 1. With labels (M, C), 0 and 1,
             there is a regression for each label.
         test_features: (N, F).
-        classes: number of classes C.
     """
     from sklearn.linear_model import LogisticRegression
 
-    if labels.ndim == 2:
+    if labels_of(labels).several:
         of_labels = [regression_probabilities(features, each, test_features, 2)[:, 1] for each in labels.T]
         return np.stack(of_labels, 1)
+    found = np.zeros((test_features.shape[0], classes), np.float32)
     known = np.unique(labels)
     if len(known) == 1:  # no regression is fitted to one class
-        return with_all_columns(np.ones((test_features.shape[0], 1)), known, classes)
-    regression = LogisticRegression(C=C, max_iter=1000).fit(features, labels)
-    return with_all_columns(regression.predict_proba(test_features), regression.classes_, classes)
-
-
-def with_all_columns(probabilities: np.ndarray, known: np.ndarray, classes: int) -> np.ndarray:
-    """Probabilities (N, K) of the K classes `known` as (N, C) float32, 0 for the other classes."""
-    complete = np.zeros((len(probabilities), classes), np.float32)
-    complete[:, known] = probabilities
-    return complete
+        found[:, known] = 1
+    else:
+        regression = LogisticRegression(C=C, max_iter=1000).fit(features, labels)
+        found[:, regression.classes_] = regression.predict_proba(test_features)
+    return found
 
 
 def joined(texts: Texts) -> list[str]:

@@ -1,8 +1,4 @@
-"""What goes on beside the steps of a training.
-
-Checkpoints and finished phases, from which a killed run is resumed; the best weights, and weights between those before
-and after; trackers of experiments.
-"""
+"""What goes on beside the steps of a training: checkpoints, the best weights, those in between, trackers."""
 
 from __future__ import annotations
 
@@ -50,10 +46,7 @@ PLACE = "TENSORBOARD_LOGGING_DIR"  # the environment variable from which the Tra
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest complete checkpoint in `folder`; None if there is none. Newer, incomplete ones are removed.
-
-    A checkpoint is incomplete if the run was killed before the Trainer's state was written.
-    """
+    """The newest complete checkpoint in `folder`. Newer, incomplete ones, of a run that was killed, are removed."""
     checkpoints = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True)
     for checkpoint in checkpoints:
         try:
@@ -70,9 +63,6 @@ def using_files(folder: str | Path) -> Iterator[None]:
 
     These libraries raise exceptions of their own, whose message names the error of the operating system. torch does
     not even name it if the disk is full.
-
-    Raises:
-        OSError: no permission, a read-only file system, a full disk or quota; `folder` is its file name.
     """
     try:
         yield
@@ -113,8 +103,8 @@ def read_phase(model: PreTrainedModel, phase: Path) -> dict[str, Any] | None:
 class ResumePoints(TrainerCallback):
     """Has the Trainer write a checkpoint after the first step that ends `SECONDS` after the last checkpoint.
 
-    None is written after the last step, because training is done then. A run that is killed later, while its results
-    are written, is resumed from its last checkpoint.
+    None is written after the last step: a run that is killed while its results are written is resumed from the one
+    before.
     """
 
     def on_train_begin(self, args: TrainingArguments, state, control, **_):
@@ -134,18 +124,14 @@ class ResumePoints(TrainerCallback):
 
 
 class BestWeights(EarlyStoppingCallback):
-    """Early stopping that keeps the weights of the best evaluation in memory, on the CPU.
+    """Early stopping that keeps the weights of the best evaluation in memory, and gives them to the model in the end.
 
-    The model has them when training ends. They are also written beside a checkpoint, because a resumed run may not
-    find better ones: once for each checkpoint that has new ones, before it, so that what a complete checkpoint needs
-    is complete. No checkpoint is written where training stops early.
+    They are also written beside a checkpoint, because a resumed run may not find better ones: once for each checkpoint
+    that has new ones, before it, so that what a complete checkpoint needs is complete. No checkpoint is written where
+    training stops early.
 
     It comes after `ResumePoints` in the list of callbacks. The evaluation's metric is `args.metric_for_best_model`,
     whose highest value is the best.
-
-    Args:
-        early_stopping_patience: number of evaluations without improvement before training stops.
-        early_stopping_threshold: difference that counts as an improvement.
     """
 
     def __init__(self, early_stopping_patience: int = 1, early_stopping_threshold: float = 0.0):
@@ -188,7 +174,6 @@ class BestWeights(EarlyStoppingCallback):
             model.load_state_dict(self.weights)
 
     def file(self, args: TrainingArguments) -> Path:
-        """The file of the best weights."""
         return Path(args.output_dir) / f"best-{self.step}.safetensors"
 
     def write(self, args: TrainingArguments) -> None:
@@ -205,7 +190,6 @@ class Beginning(TrainerCallback):
     when the model has its first weights. Of several callbacks that set weights at the end, it is the last.
 
     Args:
-        model: the model that will be trained; its weights that need a gradient are copied.
         share: of the trained weights, from 0 to 1, in those that the model has at the end.
     """
 
@@ -234,26 +218,19 @@ class Beginning(TrainerCallback):
 
 @dataclass(frozen=True)
 class Tracking:
-    """Where a run is reported.
+    """Where a run is reported: to trackers named in `TRACKERS`.
 
-    Args:
-        trackers: names in `TRACKERS`.
-        output: the folder of the run. Its name is the name of the run. TensorBoard's files go to logs/NAME beside it,
-            or to the folder in TENSORBOARD_LOGGING_DIR. The other trackers have settings of their own for their place,
-            and project: MLFLOW_TRACKING_URI, WANDB_DIR, TRACKIO_DIR.
+    The name of the output is the name of the run. TensorBoard's files go to logs/NAME beside it, or to the folder in
+    TENSORBOARD_LOGGING_DIR. The other trackers have settings of their own for their place and project:
+    MLFLOW_TRACKING_URI, WANDB_DIR, TRACKIO_DIR.
     """
 
     trackers: Sequence[str] = ()
     output: Path = Path()
 
-    @property
-    def run(self) -> str | None:
-        """The name of the run; None where nothing is reported."""
-        return self.output.name if self.trackers else None
-
     @contextmanager
     def open(self) -> Iterator[None]:
-        """A context in which the Trainer is made and trains. At its end the run is finished in every tracker."""
+        """Inside the `with`, the Trainer is made and trains. Then the run is finished in every tracker."""
         before = os.environ.get(PLACE)
         if "tensorboard" in self.trackers and before is None:
             os.environ[PLACE] = str(self.output.parent / "logs" / self.output.name)
@@ -272,11 +249,7 @@ UNTRACKED = Tracking()
 
 
 def check_trackers(names: Sequence[str]) -> None:
-    """Checks that trackers are known and installed.
-
-    Raises:
-        InputError: one is not; says what to install.
-    """
+    """Raises an `InputError` if a tracker is unknown, or is not installed."""
     for name in names:
         if name not in TRACKERS:
             raise unknown("--report-to", name, TRACKERS)

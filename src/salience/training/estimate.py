@@ -1,8 +1,7 @@
 """The estimate of a run: models of its plan, each trained on a part of the labelled rows, predict the others.
 
-The rows are divided into stratified folds that divide no group; without groups, no equal texts. What the models
-predict gives the scores on new rows, the temperature and the thresholds of the final model, and, where the plan leaves
-it open, the share of its trained weights (`SHARES`).
+What they predict gives the scores on new rows, the temperature and the thresholds of the final model, and, where the
+plan leaves it open, the share of its trained weights (`SHARES`).
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from typing import Any
 import numpy as np
 from accelerate import PartialState
 
-from salience.classify import TextClassifier
-from salience.classify.abstaining import Thresholds
 from salience.data.splitting import group_numbers, stratified_parts
 from salience.data.task import Task, all_labelled
 from salience.data.texts import Texts
@@ -29,20 +26,18 @@ from salience.errors import InputError, counted, listed, quoted
 from salience.files import replacing
 from salience.processes import is_main_process
 from salience.runs.sentences import abstention_sentences, precision_sentences
-from salience.scores.calibration import half_of_rows, with_label_temperature, with_temperature
-from salience.scores.intervals import wilson_interval
+from salience.scores import held_out
+from salience.scores.calibration import with_label_temperature
 from salience.scores.labels import SEVERAL_LABELS, labels_of
 from salience.scores.predictions import Predictions
 from salience.scores.thresholds import (
     CERTAINTY,
     chosen_decisions,
     find_label_thresholds,
-    find_thresholds,
     least_rows,
     one_row_of_each,
     precision_numbers,
     precision_thresholds,
-    reachable_precision,
 )
 from salience.training.baselines import baseline_scores
 from salience.training.callbacks import UNTRACKED, Beginning
@@ -114,23 +109,21 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
     """The folds of the estimate of a run; None if it makes none.
 
     The labelled rows are the training rows, and the validation rows if they were held out of the same file.
-
-    Args:
-        note: called with a line of text if a class is not in all folds.
-
-    Raises:
-        InputError: the rows cannot be divided as they are to be, or an option needs an estimate and there is none.
     """
     kind = usual_estimate(task) if recipe.estimate is None else recipe.estimate
     if kind == "none":
-        held_out = len(task.validation) and not recipe.validation  # by validation_share, which divides no group
-        named = [] if recipe.group is None or held_out else [f"--group {quoted(recipe.group)}"]
-        target = [] if recipe.target_precision is None else [f"--target-precision {recipe.target_precision:g}"]
         is_open = recipe.estimate is None and not len(task.validation)
         reason = obstacle(task.training, 2) if is_open else ""
         remedy = f"none can be made, because {reason}:" if reason else "add --estimate folds:2, or"
-        for option in [*named, *["--set calibrate"] * bool(recipe.calibrate), *target]:
-            raise InputError(f"{option} has no effect without an estimate: {remedy} leave it out")
+        divided = len(task.validation) and not recipe.validation  # validation_share divides no group either
+        asked = {
+            f"--group {quoted(recipe.group)}": recipe.group is not None and not divided,
+            "--set calibrate": recipe.calibrate,
+            f"--target-precision {recipe.target_precision}": recipe.target_precision is not None,
+        }
+        for option, is_asked in asked.items():
+            if is_asked:
+                raise InputError(f"{option} has no effect without an estimate: {remedy} leave it out")
         if reason:
             note(f"no estimate: {reason}")
         return None
@@ -142,33 +135,26 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
     numbers = fold_numbers(texts, count, recipe.seed)
     folds = Folds(kind, texts, numbers, None if texts.groups is None else group_numbers(texts))
     if unseen := [quoted(task.labels[label]) for label in unseen_labels(folds)]:
-        note(
-            f"estimate: the class {unseen[0]} is in one part only, and is predicted by a model that has not seen it"
-            if len(unseen) == 1
-            else f"estimate: the classes {listed(unseen, 5)} are each in one part only, and are predicted by models "
-            "that have not seen them"
-        )
+        note(f"estimate: classes in one part only, predicted by a model that has not seen them: {listed(unseen, 5)}")
     return folds
 
 
 def obstacle(texts: Texts, count: int) -> str:
     """Why N labelled texts cannot be divided into so many stratified folds, in words; empty if they can be."""
     labels = texts.known_labels
-    largest = int((labels.sum(0) if labels.ndim == 2 else np.bincount(labels)).max())
+    largest = int(labels_of(labels).support(labels, 0).max())
     if largest < count:
         return f"no class has more than {counted(largest, 'row')}"
     groups = len(set(group_numbers(texts).tolist()))
     if groups < count:
-        return f"there {'is' if groups == 1 else 'are'} only {counted(groups, 'group' if texts.groups else 'text')}"
+        return f"the rows have only {counted(groups, 'group' if texts.groups else 'text')}"
     return ""
 
 
 def fold_numbers(texts: Texts, count: int, seed: int) -> np.ndarray:
-    """The fold of each of N labelled texts (N,), from 1 to `count`, stratified by class. No group is divided.
+    """The fold of each of N labelled texts (N,), from 1 to `count`, stratified by class.
 
-    Args:
-        count: number of folds; see `obstacle` for what makes it impossible.
-        seed: of the shuffling.
+    No group is divided; without groups, no equal texts. `obstacle` says what makes it impossible.
 
     Raises:
         InputError: groups are so large that a fold is empty.
@@ -176,7 +162,7 @@ def fold_numbers(texts: Texts, count: int, seed: int) -> np.ndarray:
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     labels, groups = texts.known_labels, group_numbers(texts)
-    if labels.ndim == 2:
+    if labels_of(labels).several:
         numbers = 1 + stratified_parts(labels, [1 / count] * count, seed, groups)
     else:
         divide = StratifiedKFold if len(set(groups.tolist())) == len(groups) else StratifiedGroupKFold
@@ -194,27 +180,22 @@ def fold_numbers(texts: Texts, count: int, seed: int) -> np.ndarray:
 
 def unseen_labels(folds: Folds) -> list[int]:
     """The labels of which all rows are in one predicted fold, so that its model has not seen them, in order."""
-    labels = folds.texts.known_labels
-    if labels.ndim == 2:
-        of_label = {number: rows for number, rows in enumerate(labels.T == 1) if rows.any()}
-    else:
-        of_label = {label: labels == label for label in np.unique(labels).tolist()}
-    return [
-        label for label, rows in of_label.items()
-        if len(found := set(folds.numbers[rows].tolist())) == 1 and found <= set(folds.predicted)
-    ]  # fmt: skip
+    labels, predicted = folds.texts.known_labels, set(folds.predicted)
+    found = []
+    for label, rows in enumerate(labels_of(labels).right(labels, labels.max() + 1).T):
+        of_label = set(folds.numbers[rows].tolist())
+        if len(of_label) == 1 and of_label <= predicted:
+            found.append(label)
+    return found
 
 
 def check_target(target: float, folds: Folds) -> None:
-    """Checks, before anything is trained, that the rows of an estimate are enough for a target precision.
+    """Raises an `InputError` if a target precision would be out of reach if all rows of an estimate were right.
 
     Where a text can have several labels, the rows of the most frequent label must be enough for that one.
-
-    Raises:
-        InputError: it would be out of reach if all rows were right; says what is in reach.
     """
     predicted, labels = np.isin(folds.numbers, folds.predicted), folds.texts.known_labels
-    several = labels.ndim == 2
+    several = labels_of(labels).several
     units = np.arange(len(labels)) if folds.groups is None else folds.groups
     tested = (labels[predicted] == 1).T if several else np.ones((1, predicted.sum()), bool)
     rows = max(len(np.unique(units[predicted][each])) for each in tested)
@@ -238,11 +219,10 @@ class Estimated:
     Attributes:
         texts: the predicted rows, N of them, in the order of the file.
         predictions: of these rows, each by the model that has not seen the row, with the share of its trained weights
-            that other rows have chosen, as confident as the kept share is (`cross_chosen`).
+            that other rows have chosen, as confident as the kept share is (`held_out.cross_chosen`).
         metrics: what metrics.json says of the estimate.
         label_thresholds: (C,) where a text can have several labels and the final model is to have thresholds.
-        abstention: what metrics.json says of the thresholds below which the final model abstains, as of `abstention`;
-            None if it decides every text.
+        abstention: as of `held_out.abstention`; None if the final model decides every text.
     """
 
     texts: Texts
@@ -257,32 +237,19 @@ class Estimated:
         return self.metrics["temperature_scaling"]["temperature"]
 
     @property
-    def divisor(self) -> float:
-        """What the logits of the model are divided by: the temperature, or 1 if the model is not calibrated."""
-        return self.temperature if self.metrics["calibrated"] else 1.0
-
-    @property
     def share(self) -> float:
         """The share of the trained weights that the rows have chosen; 1 if they choose nothing."""
         return self.metrics.get("trained_share", 1.0)
-
-    def fold_into(self, classifier: TextClassifier) -> None:
-        """Gives the final model the temperature and the thresholds of the labels, as far as it is to have them."""
-        divide_logits(classifier.model, self.divisor)
-        if self.label_thresholds is not None:
-            thresholds = dict(zip(classifier.labels, self.label_thresholds.tolist(), strict=True))
-            classifier.model.config.label_thresholds = thresholds
 
 
 def fit_with_estimate(
     prepared: Prepared, task: Task, folds: Folds | None, checkpoints: Path, listeners: Listeners, method: Any = None
 ) -> tuple[Fitted, Estimated | None]:
-    """Trains the models of the estimate, then the model of the run, which is calibrated by it.
+    """Trains the models of the estimate, then the model of the run, to which it gives temperature and thresholds.
 
     Args:
         folds: None trains the model of the run alone.
         checkpoints: a folder for checkpoints, from which an interrupted run is continued.
-        listeners: what is called during training; trackers are told of the model of the run only.
         method: an object that is used instead of the method of the plan, as of `prepare`.
 
     Returns:
@@ -292,20 +259,17 @@ def fit_with_estimate(
     Raises:
         InputError: the loss, the outputs or the weights of a model are not finite.
     """
-    plan, estimated = prepared.plan, None
+    estimated = None
     if folds is not None:
         estimated = estimate(prepared, task, folds, checkpoints / "estimate", listeners, method)
-        if estimated is not None and plan.target_precision is not None and not task.multi_label:
-            found, target = estimated.predictions, plan.target_precision
-            numbers = abstention(
-                found.probabilities, found.labels, task.labels, target, estimated.divisor, found.groups, plan.seed
-            )[1]
-            estimated = replace(estimated, abstention=numbers)
-            listeners.note(abstention_sentences(numbers)[0])
         listeners.note("the model itself is trained")
     fitted = fit(prepared, checkpoints, listeners, 1.0 if estimated is None else estimated.share)
     if estimated is not None:
-        estimated.fold_into(fitted.classifier)
+        classifier = fitted.classifier
+        divide_logits(classifier.model, estimated.temperature if estimated.metrics["calibrated"] else 1.0)
+        if estimated.label_thresholds is not None:
+            thresholds = dict(zip(classifier.labels, estimated.label_thresholds.tolist(), strict=True))
+            classifier.model.config.label_thresholds = thresholds
     return fitted, estimated
 
 
@@ -314,18 +278,11 @@ def estimate(
 ) -> Estimated | None:
     """Trains the models of an estimate and predicts the rows that they have not seen.
 
-    Every process trains; the main one predicts.
+    Every process trains; the main one predicts, and the others get None. The model of the run is not changed.
 
     Args:
-        prepared: the run; its model is not changed.
-        task: the data of the run.
-        folds: the labelled rows and their folds.
         place: a folder for checkpoints and finished folds, from which an interrupted estimate is continued.
         listeners: what is called during training; trackers are not told.
-        method: an object that is used instead of the method of the plan, as of `prepare`.
-
-    Returns:
-        None in all processes but the main one.
 
     Raises:
         InputError: the loss or the weights of a model are not finite.
@@ -343,14 +300,15 @@ def estimate(
     estimated = of_all_folds(folds, found, prepared.plan, task.labels)
     if "label_precision" in estimated.metrics:
         listeners.note(precision_sentences({"estimate": estimated.metrics})[0])
+    if estimated.abstention is not None:
+        listeners.note(abstention_sentences({"abstention": estimated.abstention})[0])
     return estimated
 
 
 def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:
     """What is asked of the models of an estimate: what the run uses, with steps that follow from their own rows.
 
-    If the run has another number of steps than the one that follows from its rows, they have that number too. The
-    batch size, the learning rate and all else are those of the run.
+    If the run has another number of steps than the one that follows from its rows, they have that number too.
     """
     usual = max(1, round(default_steps(rows, classes, plan.batch_size) * plan.steps_factor))
     return Recipe(**{**vars(plan), "steps": None if plan.steps == usual else plan.steps})
@@ -359,20 +317,12 @@ def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:
 def fold_result(
     folds: Folds, number: int, classes: int, place: Path, ready: Callable[[], Prepared], listeners: Listeners
 ) -> dict[str, np.ndarray]:
-    """What the model of a fold predicts, as it was stored, or after it is trained. Every process trains.
-
-    Args:
-        classes: number of labels.
-        place: a folder for checkpoints, which are removed in the end; what is predicted is stored there.
-        ready: prepares the model, its training rows, and the predicted rows as its test rows.
+    """What the model of a fold predicts, as it was stored in `place`, or after it is trained.
 
     Returns:
         "rows" (R,), the numbers of the predicted rows among the labelled ones; "probabilities" (S, R, C) float32, of
         each share of the trained weights among which the estimate chooses, or of one share; "numbers" (4,), of
         training rows, steps, passes of texts, and seconds.
-
-    Raises:
-        InputError: the loss or the weights of the model are not finite.
     """
     rows = np.flatnonzero(folds.numbers == number)
     file, checkpoints = place / f"fold-{number}.npz", place / f"fold-{number}"
@@ -418,8 +368,8 @@ def of_all_folds(
     labels, groups = texts.known_labels, None if folds.groups is None else folds.groups[rows]
     scoring, probabilities, chooses = labels_of(labels), of_shares[-1], len(of_shares) > 1
     if chooses:
-        kept = chosen_share(of_shares, labels, groups)
-        probabilities = cross_chosen(of_shares, labels, kept, groups, seed)
+        kept = held_out.chosen_share(of_shares, labels, groups)
+        probabilities = held_out.cross_chosen(of_shares, labels, kept, groups, seed)
     seen, steps, passes, seconds = zip(*(result["numbers"].tolist() for result in results), strict=True)
     metrics: dict[str, Any] = {"kind": folds.kind, "rows": len(rows)}
     if groups is not None:
@@ -433,145 +383,24 @@ def of_all_folds(
         metrics["trained_share"] = SHARES[kept]
     metrics["calibrated"] = folds.calibrated
     metrics["temperature_scaling"] = scoring.cross_fitted(probabilities, labels, groups, seed)
-    decided = thresholds = None
-    if labels.ndim == 2:
+    divisor = metrics["temperature_scaling"]["temperature"] if folds.calibrated else 1.0
+    target, decided, thresholds, abstention = plan.target_precision, None, None, None
+    if not scoring.several:
+        if target is not None:
+            abstention = held_out.abstention(probabilities, labels, names, target, divisor, groups, seed)
+    else:
         decided, metrics["label_thresholds"] = chosen_decisions(probabilities, labels, groups, seed)
-        divisor = metrics["temperature_scaling"]["temperature"] if folds.calibrated else 1.0
         final = with_label_temperature(probabilities, divisor)
-        if plan.target_precision is not None:
+        if target is not None:
             # Unlike those with the best F1 they are not cross-fitted: all rows are decided by the thresholds of all.
             independent = np.arange(len(labels)) if groups is None else one_row_of_each(groups, seed)
             chosen = final[independent], labels[independent]
-            thresholds = precision_thresholds(*chosen, plan.target_precision)
+            thresholds = precision_thresholds(*chosen, target)
             decided = SEVERAL_LABELS.decisions(final, thresholds)
             metrics |= SEVERAL_LABELS.with_intervals(probabilities, labels, groups, seed, decided)
             metrics["label_thresholds"] = True
-            metrics["label_precision"] = precision_numbers(*chosen, thresholds, names, plan.target_precision)
+            metrics["label_precision"] = precision_numbers(*chosen, thresholds, names, target)
         elif metrics["label_thresholds"]:
             thresholds = find_label_thresholds(final, labels)
     predictions = Predictions(probabilities, labels, decided, groups, folds.numbers[rows])
-    return Estimated(texts, predictions, metrics, thresholds)
-
-
-def chosen_share(probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None) -> int:
-    """The number of the share that is kept.
-
-    Args:
-        probabilities: (S, N, C) of the shares, the trained weights last.
-        labels: (N,), class numbers, or (N, C), 0 and 1.
-        groups: (N,) the group of each row, whose rows are often right or wrong together; None for rows that are
-            independent.
-    """
-    scoring = labels_of(labels)
-    losses = np.stack([scoring.row_scores(scoring.scaled(each, labels), labels)["log_loss"] for each in probabilities])
-    best = int(losses.mean(1).argmin())
-    gain = losses[-1] - losses[best]
-    return best if gain.mean() > standard_error(gain, groups) else len(losses) - 1
-
-
-def standard_error(values: np.ndarray, groups: np.ndarray | None = None) -> float:
-    """The standard error of a mean over rows, or over rows that are independent between groups only.
-
-    That of groups is the cluster-robust one of Liang and Zeger (1986, Biometrika 73(1), 13-22) for a mean, with
-    G / (G - 1) for G groups. With one row a group it is the standard deviation over the root of N.
-
-    Args:
-        values: (N,).
-        groups: (N,) the group of each row; None for one row a group.
-
-    Returns:
-        Infinity for a single group, which says nothing about other ones.
-    """
-    numbers = np.arange(len(values)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    sums = np.bincount(numbers, values - values.mean())
-    if len(sums) < 2:
-        return np.inf
-    return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()) / len(values))
-
-
-def cross_chosen(
-    probabilities: np.ndarray, labels: np.ndarray, kept: int, groups: np.ndarray | None = None, seed: int = 0
-) -> np.ndarray:
-    """The probabilities (N, C) of the rows, each half with the share that the other half chooses.
-
-    So no row is scored by a share that it has chosen, but where all rows are of one group. Shares differ in how
-    confident they are: a share near the regression needs another temperature than the trained weights. The
-    probabilities of another share than the one that is kept are therefore brought to its confidence, so that the
-    temperature and the thresholds that are found on all rows suit the model that is kept.
-
-    Args:
-        probabilities: (S, N, C) of the shares, the trained weights last.
-        labels: (N,), class numbers, or (N, C), 0 and 1.
-        kept: the number of the share that the model of the run has.
-        groups: (N,) the group of each row, which is in one half; None for rows that are independent.
-        seed: of the halves.
-    """
-    scoring, first = labels_of(labels), half_of_rows(len(labels) if groups is None else groups, seed)
-    found = probabilities[kept].copy()
-    if not first.any():
-        return found
-    temperatures = [scoring.temperature(each, labels) for each in probabilities]
-    for rows in (first, ~first):
-        others = ~rows
-        chosen = chosen_share(probabilities[:, others], labels[others], None if groups is None else groups[others])
-        if chosen != kept:
-            ratio = temperatures[chosen] / temperatures[kept]
-            found[rows] = scoring.with_temperature(probabilities[chosen, rows], ratio)
-    return found
-
-
-def abstention(
-    probabilities: np.ndarray, labels: np.ndarray, names: Sequence[str], target: float,
-    temperature: float = 1.0, groups: np.ndarray | None = None, seed: int = 0,
-) -> tuple[Thresholds, dict[str, Any]]:  # fmt: skip
-    """The thresholds below which a classifier abstains, and what metrics.json says of them.
-
-    Args:
-        probabilities: (N, C) of the rows of the estimate, before scaling.
-        labels: (N,), class numbers.
-        names: of the C classes.
-        target: the precision.
-        temperature: that is folded into the model; thresholds are of the probabilities after it.
-        groups: (N,) the group of each row, one row of which counts; None for rows that are independent.
-        seed: of the rows that are drawn from the groups.
-
-    Returns:
-        The thresholds, and their numbers: "target_precision", "certainty", "thresholds", those of
-        `decided_scores`, and "reachable" if nothing is decided.
-    """
-    if groups is not None:
-        rows = one_row_of_each(groups, seed)
-        probabilities, labels = probabilities[rows], labels[rows]
-    final = with_temperature(probabilities, temperature)
-    values = find_thresholds(final, labels, target)
-    thresholds = Thresholds(dict(zip(names, values.tolist(), strict=True)), target, CERTAINTY)
-    numbers = thresholds.as_json() | decided_scores(final, labels, thresholds, names)
-    if (values == 1).all():
-        numbers["reachable"] = reachable_precision(final, labels, target)
-    return thresholds, numbers
-
-
-def decided_scores(
-    probabilities: np.ndarray, labels: np.ndarray, thresholds: Thresholds, names: Sequence[str]
-) -> dict[str, Any]:
-    """How many rows are decided, and how many of these are right, with Wilson's 95 % intervals.
-
-    Args:
-        probabilities: (N, C).
-        labels: (N,), class numbers.
-        thresholds: of the classes.
-        names: of the C classes.
-
-    Returns:
-        "rows" and "decided" as numbers, "coverage", the share that is decided, and "precision", the share of these
-        that is right, each also with "_interval" appended. Without decided rows the precision is None.
-    """
-    decided = thresholds.decided(probabilities, names)
-    right = int((probabilities.argmax(1) == labels)[decided].sum())
-    rows, count = len(labels), int(decided.sum())
-    return {
-        "rows": rows, "decided": count,
-        "coverage": count / rows, "coverage_interval": list(wilson_interval(count, rows)),
-        "precision": right / count if count else None,
-        "precision_interval": list(wilson_interval(right, count)) if count else None,
-    }  # fmt: skip
+    return Estimated(texts, predictions, metrics, thresholds, abstention)

@@ -19,7 +19,6 @@ from salience.data.encoding import Encoded
 from salience.data.long_texts import merged
 from salience.models.architectures import alignment_penalty, architecture
 from salience.models.problem import labels_of_model, to_probabilities
-from salience.runs.results import history_of
 from salience.scores.labels import labels_of
 from salience.training.callbacks import (
     UNTRACKED,
@@ -58,9 +57,7 @@ class Fitted:
     """A trained classifier and how its training went.
 
     Attributes:
-        classifier: the trained classifier.
-        state: the Trainer's state, with the number of steps and the best step. Of a training by turns, that of the
-            selected iteration.
+        state: the Trainer's state. Of a training by turns, that of the selected iteration.
         iterations: for every iteration of a training by turns, a dictionary with "iteration" (its number), "steps",
             "validation_accuracy" (from 0 to 1, or None) and "kept" (whether it was selected); else empty.
     """
@@ -71,18 +68,7 @@ class Fitted:
 
     @property
     def steps(self) -> int:
-        """The number of steps."""
         return self.state.global_step
-
-    @property
-    def best_step(self) -> int | None:
-        """The step of the selected checkpoint; None without validation rows."""
-        return self.state.best_global_step
-
-    @property
-    def history(self) -> list[dict[str, Any]]:
-        """The loss and the validation scores over the steps, see `history_of`."""
-        return history_of(self.state.log_history)
 
 
 def fit(
@@ -92,7 +78,6 @@ def fit(
 
     Args:
         checkpoints: a folder for checkpoints. Training is resumed from the checkpoints in it.
-        listeners: what is called during training.
         trained_share: share of the trained weights in those that are kept, where the plan leaves it open.
 
     Raises:
@@ -115,25 +100,19 @@ def build_trainer(
     penalty: Callable[[nn.Module], Tensor] | None = None,
     trained_share: float = 1.0,
 ) -> MixTrainer:
-    """A trainer for a prepared run. If there are validation rows, it stops early and ends with the best weights.
-
-    Args:
-        listeners: its callbacks are called during training, and its trackers are told.
-        penalty: maps the model to a scalar that is added to the loss of every step.
-        trained_share: as of `fit`.
-    """
-    plan, validation = prepared.plan, prepared.validation
-    evaluated = by_length(validation)
+    """A trainer for a prepared run. If there are validation rows, it stops early and ends with the best weights."""
+    plan, evaluated = prepared.plan, by_length(prepared.validation)
     share = trained_share if plan.trained_share is None else plan.trained_share
-    callbacks = [
-        *listeners.callbacks, ResumePoints(), *([] if validation is None else [BestWeights(plan.patience)]),
-        *([Beginning(prepared.model, share)] if share < 1 else []),
-    ]  # fmt: skip
+    callbacks = [*listeners.callbacks, ResumePoints()]
+    if evaluated is not None:
+        callbacks.append(BestWeights(plan.patience))
+    if share < 1:
+        callbacks.append(Beginning(prepared.model, share))
     trainer = MixTrainer(
         model=prepared.model,
         method=prepared.method,
         clean=plan.clean,
-        args=training_arguments(plan, checkpoints, validation is not None, listeners.tracking),
+        args=training_arguments(plan, checkpoints, evaluated is not None, listeners.tracking),
         class_weights=prepared.class_weights,
         penalty=penalty,
         head_rate=plan.head_rate,
@@ -150,11 +129,7 @@ def build_trainer(
 
 
 def run_trainer(trainer: MixTrainer) -> TrainerState:
-    """Trains the trainer's model from the beginning or from the last checkpoint; gives the Trainer's state.
-
-    Raises:
-        InputError: the loss, the outputs or the weights are not finite.
-    """
+    """Trains the trainer's model from the beginning or from the last checkpoint; gives the Trainer's state."""
     last = last_checkpoint(Path(trainer.args.output_dir))
     with using_files(trainer.args.output_dir):
         trainer.train(resume_from_checkpoint=str(last) if last else None)
@@ -170,20 +145,16 @@ def validation_scores(
     """The scores on the validation rows, and "selection", by which the best checkpoint is selected."""
     if not np.isfinite(prediction.predictions).all():
         raise diverged(trainer, "model's output on the validation texts")
-    labels = np.asarray(prediction.label_ids)
     logits = torch.tensor(prediction.predictions).double()
     found = to_probabilities(labels_of_model(trainer.model), logits).numpy()
-    found, labels = of_texts(found, labels, owners)
+    found, labels = of_texts(found, np.asarray(prediction.label_ids), owners)
     progress = trainer.state.global_step / max(trainer.state.max_steps, 1) if prefer_later else 0.0
     kind = labels_of(labels)
     return kind.scores(found, labels) | {"selection": kind.selection(found, labels, progress)}
 
 
 def by_length(encoded: Encoded | None) -> Encoded | None:
-    """Texts sorted by length, so that evaluation needs little padding. The order does not change the scores.
-
-    The windows of a text stay together, in their order. Texts are then sorted by their longest window.
-    """
+    """Texts sorted by length, so that evaluation needs little padding; the windows of a text stay together."""
     if encoded is None:
         return None
     owners = np.arange(len(encoded)) if encoded.owners is None else encoded.owners
@@ -199,14 +170,11 @@ def by_length(encoded: Encoded | None) -> Encoded | None:
 def of_texts(
     probabilities: np.ndarray, labels: np.ndarray, owners: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The probabilities (N, C) and labels of texts, from those of their windows.
+    """The probabilities (N, C) and labels of texts, from those of their windows (M, C).
 
-    Args:
-        probabilities: (M, C), of windows.
-        labels: (M,), class numbers, or (M, C), 0 and 1: for each window those of its text.
-        owners: (M,) the number of the text of each window, ascending from 0 to N - 1; None where each is a text.
+    `owners` (M,) are the numbers of the texts of the windows, ascending from 0 to N - 1; None where each is a text.
     """
     if owners is None:
         return probabilities, labels
     firsts = np.unique(owners, return_index=True)[1]
-    return merged(probabilities, owners, several=labels.ndim == 2), labels[firsts]
+    return merged(probabilities, owners, several=labels_of(labels).several), labels[firsts]

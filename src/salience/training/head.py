@@ -1,16 +1,9 @@
 """The head of a classifier: what it reads, how it begins, below what nothing is trained, and its temperature.
 
-**What it reads.** Encoders of sentence-transformers come with a list of modules, `modules.json`, and the settings of
-their pooling in a folder beside it, usually `1_Pooling`. MiniLM's says `pooling_mode_mean_tokens: true`; since version
-6 of sentence-transformers it is written `pooling_mode: mean`.
-
-**How it begins**: at random, or as the logistic regression of the labels on the vectors that it reads; or, where no
-text is labelled, from descriptions of the labels alone. A text then gets the label whose description has the most
-similar sentence vector (Yin, Hay and Roth, 2019, arXiv:1909.00161, call this "label-fully-unseen" classification, and
-compare texts and labels by their vectors, too). The similarity is a linear map of the text's vector, and so the head
-of a plain checkpoint.
-
-**Its temperature** divides the weights and biases of the last linear map, and so the logits.
+It begins at random, or as the logistic regression of the labels on the vectors that it reads; or, where no text is
+labelled, from descriptions of the labels alone. A text then gets the label whose description has the most similar
+sentence vector (Yin, Hay and Roth, 2019, arXiv:1909.00161, call this "label-fully-unseen" classification). The
+similarity is a linear map of the text's vector, and so the head of a plain checkpoint.
 """
 
 from __future__ import annotations
@@ -39,6 +32,7 @@ from salience.hooks.stages import depth, encoder_of, has_pooling_layer, layers_o
 from salience.models.architectures import USUAL, architecture
 from salience.models.loading import load_classifier, load_configuration, longest_text, model_source
 from salience.models.mean_pooling import fresh_head, settle, supports_mean, with_mean_pooling
+from salience.scores.labels import labels_of
 
 # Encoders for the mean over tokens, by the beginnings of their names, where the settings of the pooling are missing.
 BY_NAME = ("all-minilm-", "all-roberta-large-", "all-distilroberta-", "e5-", "multilingual-e5-")
@@ -59,8 +53,7 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
             were trained for it, where the architecture admits it, else "cls".
 
     Raises:
-        InputError: mean pooling is not possible for the architecture, or its pooling layer was trained, which is
-            retired.
+        InputError: mean pooling is not possible for the architecture, or its pooling layer was trained.
     """
     if has_pooling_layer(model):
         if model.config.pooling_layer != "mean":
@@ -93,7 +86,11 @@ def is_for_mean(name: str) -> bool:
 
 
 def declared_modes(source: str) -> set[str] | None:
-    """The ways of pooling that sentence-transformers uses for a folder or a name on the hub; None if no file says."""
+    """The ways of pooling that sentence-transformers uses for a folder or a name on the hub; None if no file says.
+
+    It has a list of modules, and the settings of the pooling in a folder beside it, usually `1_Pooling`. MiniLM's says
+    `pooling_mode_mean_tokens: true`; since version 6 it is written `pooling_mode: mean`.
+    """
 
     def content(file: str) -> Any:
         """The content of a JSON file; None if there is no such file, or it is damaged."""
@@ -107,12 +104,11 @@ def declared_modes(source: str) -> set[str] | None:
             return None
 
     modules = content("modules.json")
-    folders = [
-        module.get("path")
-        for module in (modules if isinstance(modules, list) else [])
-        if isinstance(module, dict) and str(module.get("type", "")).endswith("Pooling")
-    ]
-    folder = folders[0] if folders else "1_Pooling"
+    folder: Any = "1_Pooling"
+    for module in modules if isinstance(modules, list) else []:
+        if isinstance(module, dict) and str(module.get("type", "")).endswith("Pooling"):
+            folder = module.get("path")
+            break
     if not isinstance(folder, str) or Path(folder).name != folder:
         return None
     settings = content(f"{folder}/config.json")
@@ -139,10 +135,7 @@ def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Modul
 def freeze_lowest(model: nn.Module, layers: int) -> None:
     """Excludes the embeddings and the lowest layers of an encoder from training, until it is loaded again.
 
-    A part that no trained weight lies below has a forward pass and no backward pass.
-
-    Args:
-        layers: number of the lowest layers, from 0 to L. A pooling layer is none of them.
+    A part that no trained weight lies below has a forward pass and no backward pass. A pooling layer is no layer here.
 
     Raises:
         InputError: the encoder has fewer layers, its layers are not recognised, or it has one layer at several levels.
@@ -171,17 +164,14 @@ def parts_below(model: nn.Module) -> list[nn.Module]:
 
 
 def frozen_layers(model: nn.Module) -> int:
-    """The number of the lowest layers, a pooling layer included, below and in which no weight is trained.
-
-    It is 0 for a model whose layers are not recognised: `freeze_lowest` refuses it.
-    """
+    """The number of the lowest layers, a pooling layer included, below and in which no weight is trained."""
 
     def is_frozen(module: nn.Module) -> bool:
         return not any(weight.requires_grad for weight in module.parameters())
 
     try:
         modules, layers = stages(model), layers_of(model).values()
-    except ValueError:
+    except ValueError:  # its layers are not recognised, and `freeze_lowest` refuses it
         return 0
     return sum(1 for _ in takewhile(is_frozen, layers)) if is_frozen(modules["embeddings"]) else 0
 
@@ -204,9 +194,6 @@ def divisible(model: PreTrainedModel, batch: Batch) -> bool:
     """Whether `divide_logits` divides the logits of a model, which is unchanged afterwards.
 
     It does not if the model computes its logits in another way, or shares its last map with another part.
-
-    Args:
-        batch: some texts, on any device.
     """
 
     def logits() -> Tensor:
@@ -222,11 +209,6 @@ def divisible(model: PreTrainedModel, batch: Batch) -> bool:
 
 def choose_calibration(asked: bool | None, model: PreTrainedModel, batch: Batch, note: Callable[[str], None]) -> bool:
     """Whether the temperature of an estimate is folded into a model: if asked, and by default if it can be.
-
-    Args:
-        asked: None for the default.
-        batch: some texts, on any device.
-        note: called with a line of text if a model cannot be calibrated.
 
     Raises:
         InputError: it is asked, and the model is not `divisible`.
@@ -266,8 +248,6 @@ def begin_as_regression(
     Of more than `MOST` training texts, `MOST` are drawn, the same in every call.
 
     Args:
-        classifier: the encoder is not changed.
-        training: N encoded texts with labels, one each or several.
         class_weights: of the C classes or labels in the loss; None for equal ones.
         strength: inverse strength of the L2 penalty, for vectors whose mean length is 1.
 
@@ -282,15 +262,16 @@ def begin_as_regression(
     if len(training) > MOST:
         training = training.take(np.sort(np.random.default_rng(0).permutation(len(training))[:MOST]))
     labels = np.asarray(training.labels)
-    if labels.ndim == 1 and len(np.unique(labels)) < 2:
+    several = labels_of(labels).several
+    if not several and len(np.unique(labels)) < 2:
         return
     with classifier.computing():
         vectors = sentence_vectors(model, training)
     linear = last_map(model)
-    if labels.ndim == 1:
-        weights, biases = regression(vectors, labels, linear.out_features, class_weights, strength)
-    else:
+    if several:
         weights, biases = regressions(vectors, labels, class_weights, strength)
+    else:
+        weights, biases = regression(vectors, labels, linear.out_features, class_weights, strength)
     linear.weight.copy_(torch.from_numpy(weights))
     if linear.bias is not None:
         linear.bias.copy_(torch.from_numpy(biases))
@@ -300,16 +281,9 @@ def regression(
     vectors: np.ndarray, labels: np.ndarray, classes: int, class_weights: Sequence[float] | None = None,
     strength: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """The weights (C, D) and biases (C,) of a logistic regression in float64, for vectors of their own length.
+    """The weights (C, D) and biases (C,) of a logistic regression in float64, for vectors (N, D) of their own length.
 
-    A class without a row has weights of 0 and the lowest of the biases.
-
-    Args:
-        vectors: (N, D).
-        labels: (N,), class numbers, of at least two classes.
-        classes: number of classes C.
-        class_weights: of the C classes; None for equal ones.
-        strength: inverse strength of the L2 penalty, for vectors whose mean length is 1.
+    A class without a row has weights of 0 and the lowest of the biases; two classes have one at least.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -327,16 +301,10 @@ def regression(
 def regressions(
     vectors: np.ndarray, labels: np.ndarray, label_weights: Sequence[float] | None = None, strength: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The weights (C, D) and biases (C,) of a logistic regression of each of several labels, in float64.
+    """The weights (C, D) and biases (C,) of a logistic regression of each of several labels (N, C), in float64.
 
     A label that no row has, or every row, has weights of 0 and the log odds of its rows, half a row added to either
-    side.
-
-    Args:
-        vectors: (N, D).
-        labels: (N, C), 0 and 1.
-        label_weights: of the texts that have each label (C,); None for weights of 1.
-        strength: as of `regression`.
+    side. The weights are of the texts that have each label.
     """
     weights, biases = np.zeros((labels.shape[1], vectors.shape[1])), np.zeros(labels.shape[1])
     for number, of_label in enumerate(labels.T):
@@ -359,9 +327,7 @@ def prototypes(
     length 1. The map gives (v - centre) @ direction: for a vector v of length 1 and without a centre, the cosine.
 
     Args:
-        vectors: (M, D), of the descriptions.
-        labels: (M,), their class numbers; every class has one at least.
-        classes: number of classes C.
+        vectors: (M, D), of the descriptions, whose class numbers are `labels` (M,).
         centre: (D,), the mean vector of texts like those to classify; None for 0.
     """
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
@@ -383,9 +349,7 @@ def described_classifier(
     Args:
         name: of the encoder: "minilm", a folder, or a name on the hub.
         descriptions: texts that describe labels, with the numbers of these.
-        labels: the names of the C labels.
         max_length: number of tokens read of a text; None is the model's maximum, at most 512.
-        device: "auto", "cpu" or "cuda".
 
     Raises:
         InputError: there are fewer than two labels, one has no description, or the model cannot have mean pooling.

@@ -33,8 +33,7 @@ class Column:
     """A number of a measure as comparisons show it.
 
     Attributes:
-        score: what is measured, such as "sufficiency".
-        of: of what, such as "gradient".
+        score, of: what is measured, and of what: "sufficiency" of "gradient".
         unit: what the shown values count.
         scale: the shown value of a measured 1, such as 100 for percent.
         higher_is_better: whether a larger value is better.
@@ -50,12 +49,10 @@ class Column:
 
     @property
     def title(self) -> str:
-        """Both names: "sufficiency, gradient"."""
         return f"{self.score}, {self.of}"
 
     @property
     def direction(self) -> str:
-        """The unit and which values are better, in words: "%, higher is better"."""
         return f"{self.unit}, {'higher' if self.higher_is_better else 'lower'} is better"
 
 
@@ -67,9 +64,9 @@ class Measure(Protocol):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the numbers depend on, as JSON holds it.
+        """What the numbers depend on, as JSON holds it. It is kept with the numbers.
 
-        It is kept with the numbers. A finished run with other settings is not taken for one that was measured.
+        A finished run with other settings is not taken for one that was measured.
         """
         ...
 
@@ -79,13 +76,7 @@ class Measure(Protocol):
         ...
 
     def __call__(self, classifier: TextClassifier, task: Task, seed: int) -> dict[str, Any]:
-        """The numbers by name, and the settings.
-
-        Args:
-            classifier: of the run.
-            task: its labelled texts; there are test rows.
-            seed: of the run.
-        """
+        """The numbers by name, and the settings. There are test rows; the seed is that of the run."""
         ...
 
 
@@ -133,12 +124,10 @@ class Faithfulness:
 
     @property
     def functions(self) -> dict[str, Callable]:
-        """The explainers by name."""
         return functions_named(self.explainers)
 
     @property
     def chosen_metrics(self) -> dict[str, Metric]:
-        """The metrics by name."""
         return dict(self.metrics) if isinstance(self.metrics, Mapping) else metrics_named(self.metrics)
 
     @property
@@ -149,16 +138,17 @@ class Faithfulness:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All settings, with explainers and metrics in words."""
+        explainers = []
+        for name, function in self.functions.items():
+            usual = EXPLAINERS.get(name) == function
+            explainers.append(name if usual else f"{name}: {getattr(function, '__qualname__', None) or function!r}")
         return {
-            "explainers": [described(name, function) for name, function in self.functions.items()],
-            "metrics": list(self.chosen_metrics), "texts": self.texts, "most": self.most,
+            "explainers": explainers, "metrics": list(self.chosen_metrics), "texts": self.texts, "most": self.most,
             "leave_one_out_texts": self.leave_one_out_texts,
         }  # fmt: skip
 
     @property
     def columns(self) -> dict[str, Column]:
-        """The excess of each metric and explainer; probabilities in points."""
         table = "faithfulness of the explanations: excess over random scores of the same model"
         return {
             excess_of(name, explainer): Column(
@@ -169,14 +159,10 @@ class Faithfulness:
         }  # fmt: skip
 
     def __call__(self, classifier: TextClassifier, task: Task, seed: int) -> dict[str, Any]:
-        """The excess of each metric and explainer, and what it is made of.
+        """The numbers of `columns`, None where a metric is undefined for all texts, and what they are made of.
 
-        Args:
-            seed: of the random scores.
-
-        Returns:
-            The names of `columns` to numbers, None where a metric is undefined for all texts; "judged", the number of
-            texts; "means", the means over texts by metric of "random" and of each explainer; and the settings.
+        "judged" is the number of texts; "means" are those over texts by metric, of "random" and of each explainer. The
+        seed is that of the random scores.
         """
         texts = drawn(task.test, self.texts, DRAWN_BY)
         asked = asked_of(classifier, texts, "gold" if classifier.multi_label else "predicted")
@@ -186,37 +172,24 @@ class Faithfulness:
         scores = [scores_of(classifier, asked, reading, function) for function in self.functions.values()]
         computations = {name: metric.compute for name, metric in self.chosen_metrics.items()}
         measured = measure(reading, reading, [*scores, *draws], computations, self.most)
-        chance = [self.means(each) for each in measured[len(scores) :]]
+        means = [{name: mean_of(each[name]) for name in self.chosen_metrics} for each in measured]
+        chance = means[len(scores) :]
         random = {name: float(np.mean([draw[name] for draw in chance])) for name in self.chosen_metrics}
-        means = {name: self.means(each) for name, each in zip(self.functions, measured, strict=False)}
+        of_each = {"random": random} | dict(zip(self.functions, means, strict=False))
         found = {
-            excess_of(name, explainer): of_explainer[name] - random[name]
-            for name in self.chosen_metrics for explainer, of_explainer in means.items()
+            excess_of(name, explainer): of_each[explainer][name] - random[name]
+            for name in self.chosen_metrics for explainer in self.functions
         }  # fmt: skip
-        of_each = {"random": random} | means
-        return (
-            defined(found)
-            | {
-                "judged": len(np.unique(asked.owners)),
-                "means": {name: defined(each) for name, each in of_each.items()},
-            }
-            | self.settings
-        )
-
-    def means(self, measured: Mapping[str, np.ndarray]) -> dict[str, float]:
-        """The mean of each metric over the texts for which it is defined; NaN where there is none."""
-        return {name: mean_of(measured[name]) for name in self.chosen_metrics}
+        judged = {
+            "judged": len(np.unique(asked.owners)),
+            "means": {name: defined(each) for name, each in of_each.items()},
+        }
+        return defined(found) | judged | self.settings
 
 
 def excess_of(metric: str, explainer: str) -> str:
     """The name of an excess: "comprehensiveness_gradient_over_random"."""
     return f"{metric}_{explainer}_over_random".replace("-", "_")
-
-
-def described(name: str, function: Callable) -> str:
-    """An explainer in words: its name, with its settings if they are not the catalogue's."""
-    usual = EXPLAINERS.get(name) == function
-    return name if usual else f"{name}: {getattr(function, '__qualname__', None) or function!r}"
 
 
 def defined(values: Mapping[str, float]) -> dict[str, float | None]:
@@ -251,16 +224,7 @@ def measures_named(measures: Measures) -> dict[str, Measure]:
 
 
 def check_measured(measures: Mapping[str, Measure], metrics: Mapping[str, Any], folder: object) -> None:
-    """Checks that a finished run has been measured.
-
-    Args:
-        measures: those that are wanted.
-        metrics: the run's, as in metrics.json.
-        folder: of the run, for messages.
-
-    Raises:
-        InputError: a measure is missing, or has other settings.
-    """
+    """Raises an `InputError` if a finished run in a folder lacks a measure, or has one with other settings."""
     for name, wanted in measures.items():
         if name not in metrics:
             raise InputError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -42,8 +41,7 @@ class CrossEntropy:
     Label smoothing: Szegedy et al. (2016), arXiv:1512.00567, section 7.
 
     Args:
-        weights: one weight a class (C,), relative to a mean of 1 over the training data, as
-            `salience.data.labels.class_weights` gives them; None for equal weights.
+        weights: one weight a class (C,), relative to a mean of 1 over the training data; None for equal weights.
         smoothing: part of every label that is spread evenly over all classes.
     """
 
@@ -73,8 +71,7 @@ class BinaryCrossEntropy:
     place of their own. Like `CrossEntropy`, it is linear in the label.
 
     Args:
-        weights: one weight a label (C,), of the texts that have it, as `label_weights` of
-            `salience.data.labels` gives them; None for weights of 1.
+        weights: one weight a label (C,), of the texts that have it; None for weights of 1.
         smoothing: part of every label that is spread evenly over yes and no.
     """
 
@@ -103,11 +100,7 @@ Loss = CrossEntropy | BinaryCrossEntropy  # of logits and labels
 
 
 def loss_for(model: nn.Module, weights: tuple[float, ...] | None = None, smoothing: float = 0.0) -> Loss:
-    """The loss that trains a classifier, by the `problem_type` of its configuration.
-
-    Args:
-        weights, smoothing: as of either loss.
-    """
+    """The loss that trains a classifier, by the `problem_type` of its configuration."""
     kind = BinaryCrossEntropy if labels_of_model(model).several else CrossEntropy
     return kind(weights, smoothing)
 
@@ -120,9 +113,9 @@ def kept_by_rows(model: nn.Module) -> Iterator[None]:
     """Inside the `with`, the gradient of the word-embedding table takes memory only for the words that have one.
 
     The gradients of the first loss of a step are kept while the graph of the second is built. Half of those of a small
-    encoder belong to the table, and nearly all of its rows are 0, because a batch has few different words. They are
-    removed here, and added when the backward pass of the second loss has written its own. The sum is the same to the
-    last bit. A gradient that is averaged over processes stays as it is, because its sum is exchanged.
+    encoder belong to the table, and nearly all of its rows are 0. They are removed here, and added when the backward
+    pass of the second loss has written its own; the sum is the same to the last bit. A gradient that is averaged over
+    processes stays as it is, because its sum is exchanged.
     """
     table = None if unwrapped(model) is not model else getattr(model, "get_input_embeddings", lambda: None)()
     weight: Tensor | None = getattr(table, "weight", None)
@@ -238,11 +231,6 @@ def penalised(objective: Objective, penalty: Callable[[nn.Module], Tensor]) -> O
 
 
 def labels_of(batch: Batch) -> Tensor:
-    """The labels of a batch, (B,) or (B, C).
-
-    Raises:
-        ValueError: it has none.
-    """
     if batch.labels is None:
         raise ValueError("the batch has no labels, which training needs")
     return batch.labels
@@ -282,12 +270,9 @@ class Contrastive:
 
 
 def contrastive_loss(vectors: Tensor, labels: Tensor, temperature: float) -> Tensor:
-    """L_SCL of Eq. 3 divided by the number of texts, a scalar. It is 0 for a single text.
+    """L_SCL of Eq. 3 divided by the number of texts, a scalar; 0 for a single text.
 
-    Args:
-        vectors: (B, D), of any length above 0. They are compared in fp32 at least, also inside autocast.
-        labels: (B,) long.
-        temperature: tau.
+    The vectors (B, D) are compared in fp32 at least, also inside autocast; labels are (B,).
     """
     with exactly():
         directions = F.normalize(vectors.to(torch.promote_types(vectors.dtype, torch.float32)), dim=1)
@@ -300,17 +285,3 @@ def contrastive_loss(vectors: Tensor, labels: Tensor, temperature: float) -> Ten
 
 
 Unmixed = Callable[..., Iterator[Tensor]]  # an objective of training on unmixed texts, called as `plain`
-
-
-def whole_objective(method: Method | None, clean: float, loss: Loss, unmixed: Unmixed = plain) -> Objective:
-    """The objective of a training: that on unmixed texts, or, with a method, that on them and on mixtures.
-
-    Args:
-        method: the mixing method, with nothing left open; None for none.
-        clean: weight of the loss on the unmixed texts, where there are mixtures.
-        loss: of logits and labels.
-        unmixed: the objective of a training on unmixed texts. A contrastive one is a loss beside that of mixtures too.
-    """
-    if method is None:
-        return partial(unmixed, loss=loss)
-    return mixed(method, clean, loss, beside=unmixed if isinstance(unmixed, Contrastive) else None)

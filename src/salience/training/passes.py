@@ -2,12 +2,11 @@
 
 A pass is a forward and a backward pass of a text through all layers, with the gradients of all weights: what a step of
 plain training spends on each text of its batch. A backward pass costs as much as two forward passes, so a forward pass
-alone is a third of a pass. The cards in docs/methods state the same costs in forward passes: three are a pass.
-Embeddings and heads are left out; a pooling layer counts as a layer.
+alone is a third of a pass; the cards in docs/methods state the same costs in forward passes. Embeddings and heads are
+left out; a pooling layer counts as a layer.
 
-The lower part of an encoder can be frozen. Its layers have a forward pass alone, a third of their part of a pass.
-Where a guide reads the gradient of the embeddings from the clean pass, that pass goes back through them without the
-gradients of their weights, and they count two thirds there.
+Frozen layers have a forward pass alone. Where a guide reads the gradient of the embeddings from the clean pass, that
+pass goes back through them without the gradients of their weights, and they count two thirds there.
 """
 
 from __future__ import annotations
@@ -31,11 +30,7 @@ FORWARD = 1 / 3  # of a pass
 
 
 def text_passes(prepared: Prepared, fitted: Fitted) -> float:
-    """The passes of texts through the model that the training took.
-
-    All steps count, also those after the best one. Of a training by turns, the compressor's turns do not count: they
-    run on stored states.
-    """
+    """The passes of texts that the training took; those of the compressor's turns, on stored states, do not count."""
     plan = prepared.plan
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
     passes = steps * min(plan.batch_size, len(prepared.training))
@@ -48,10 +43,7 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
 def passes_per_step(method: Any, clean: float, model: nn.Module) -> float:
     """The passes of a training step for each text of its batch; their mean, if a step's level is drawn.
 
-    Args:
-        method: a mixing method with nothing left open; None is plain training.
-        clean: weight of the loss on the unmixed texts.
-        model: the classifier that is trained.
+    `method` has nothing left open; None is plain training. `clean` is the weight of the loss on the unmixed texts.
     """
     frozen = frozen_layers(model)
     saved = 2 * FORWARD * frozen / len(layers_of(model)) if frozen else 0.0  # by a pass without the backward one there
@@ -67,10 +59,7 @@ def passes_per_step(method: Any, clean: float, model: nn.Module) -> float:
 
 
 def guide_passes(guide: Any, model: nn.Module) -> float:
-    """The passes of a guide that is called with the model, for each text of a batch.
-
-    An unknown guide counts as a whole pass.
-    """
+    """The passes of a guide that is called with the model, for each text; an unknown guide counts as a whole pass."""
     if guide is None:
         return 0.0
     if isinstance(guide, Gradient):  # forward, and backward without the gradients of the weights

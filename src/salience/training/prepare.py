@@ -64,8 +64,8 @@ class Prepared:
         plan: what is used.
         classifier: the model to train, with its tokenizer and the length of the texts that it reads.
         method: the mixing method; None trains on the texts as they are.
-        training, validation, test: the encoded texts with their labels; None where there are no such rows.
-            Descriptions of labels are the last training texts.
+        training, validation, test: the encoded texts; None where there are no such rows. Descriptions of labels are
+            the last training texts.
         class_weights: one weight a class or label (C,), as of the loss.
     """
 
@@ -79,7 +79,6 @@ class Prepared:
 
     @property
     def model(self) -> PreTrainedModel:
-        """The model to train."""
         return self.classifier.model
 
     @property
@@ -100,7 +99,6 @@ def prepare(
     """Builds the model, makes the plan, and checks that everything fits, by a dry run too.
 
     Args:
-        task: the labelled texts.
         note: told warnings and choices, a line each.
         classifier: trained instead of the recipe's model. Its weights are changed.
         method: an object such as `SSMix()`, used instead of the recipe's method. Its fields need not be such that a
@@ -157,11 +155,7 @@ def prepare(
 
 
 def check_machine(recipe: Recipe) -> None:
-    """Checks device, precision and launcher of a recipe, before a model is loaded.
-
-    Raises:
-        InputError: this machine has no such device or precision, or the variables of the launcher are incomplete.
-    """
+    """Raises an `InputError` if this machine cannot train so, before a model is loaded."""
     if recipe.device == "cuda" and not torch.cuda.is_available():
         raise InputError("--device cuda: torch finds no CUDA device on this machine; use --device cpu or auto")
     on_cpu = recipe.device == "cpu" or not torch.cuda.is_available()
@@ -194,9 +188,7 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
     """What a run uses, where its recipe leaves values open.
 
     Args:
-        task: the labelled texts.
-        classifier: that is trained.
-        given: whether it was given, and not made by the recipe; its head stays as it is then.
+        given: whether the classifier was given, and not made by the recipe; its head stays as it is then.
 
     Raises:
         InputError: techniques that the recipe asks for do not fit together, or do not fit the model or the processes.
@@ -204,9 +196,8 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
     model, own = classifier.model, architecture(classifier.model)
     pooling = used_pooling(model) if recipe.pooling == "auto" else recipe.pooling
     start = recipe.head_start or ("random" if given else used_head_start(recipe.model, model, pooling == "mean"))
-    columns = {} if task.columns is None else {
-        name: getattr(task.columns, name) for name in ("text", "text_pair", "label")
-    }  # fmt: skip
+    names = ("text", "text_pair", "label")
+    columns = {} if task.columns is None else {name: getattr(task.columns, name) for name in names}
     validated = len(task.validation) > 0
     plan = recipe.resolved(
         # The learning rate depends on the width of a transformer.
@@ -240,11 +231,6 @@ def training_arguments(
 
     The optimiser is the Trainer's default: AdamW (Loshchilov and Hutter, 2019, arXiv:1711.05101) with betas 0.9 and
     0.999 and epsilon 1e-8, a linear warm-up and linear decay to 0, and gradients clipped to a norm of 1.
-
-    Args:
-        checkpoints: the folder for checkpoints; `salience.training.callbacks` says when they are written.
-        has_validation: whether there are validation rows, by which the best checkpoint is selected.
-        tracking: where the run is reported.
     """
     every = math.ceil(plan.steps / plan.evaluations)
     selecting: dict[str, Any] = {
@@ -271,7 +257,7 @@ def training_arguments(
         restore_callback_states_from_checkpoint=True,  # early stopping goes on counting in a resumed run
         logging_steps=every,
         report_to=list(tracking.trackers) or "none",
-        run_name=tracking.run,
+        run_name=tracking.output.name if tracking.trackers else None,
         disable_tqdm=True,
         dataloader_pin_memory=torch.cuda.is_available(),
         **(selecting if has_validation else {}),

@@ -1,7 +1,6 @@
 """How a prepared run is fitted: once, or by turns. The model names the procedure that it needs.
 
-The settings are declared apart from the code that trains, which is imported when it is needed: the command line shows
-the settings without importing torch.
+The settings are declared apart from the code that trains: the command line shows them without importing torch.
 """
 
 from __future__ import annotations

@@ -43,14 +43,6 @@ def is_option(value: object) -> bool:
     return is_scalar(value) or (isinstance(value, list | tuple) and all(map(is_scalar, value)))
 
 
-def is_estimate(value: object) -> bool:
-    """Whether a value is none, holdout, or folds:K with K from 2 to 20."""
-    if not isinstance(value, str):
-        return False
-    folds = re.fullmatch("folds:([0-9]{1,2})", value)
-    return value in ("none", "holdout") or (folds is not None and 2 <= int(folds[1]) <= 20)
-
-
 def plain_value(value: Any) -> Any:
     """A value that yaml can hold: tuples as lists, and NumPy's numbers as Python's, in mappings too."""
     if isinstance(value, Mapping):
@@ -85,7 +77,10 @@ CHECKSUMS = Kind(
     "names of files with the SHA-256 of each",
     lambda value: isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item),
 )
-ESTIMATE = Kind("none, holdout, or folds:K with a whole number K from 2 to 20, such as folds:5", is_estimate)
+ESTIMATE = Kind(
+    "none, holdout, or folds:K with a whole number K from 2 to 20, such as folds:5",
+    lambda value: isinstance(value, str) and re.fullmatch("none|holdout|folds:([2-9]|1[0-9]|20)", value) is not None,
+)
 
 
 @dataclass(frozen=True)
@@ -150,8 +145,7 @@ def default_batch_size(rows: int) -> int:
 def default_steps(rows: int, classes: int, batch_size: int) -> int:
     """The number of steps follows the data: 100 / sqrt(rows of a class) epochs, at least 3 and at most 60.
 
-    Few rows a class need to be seen often, and 77 classes need more steps than 6. `docs/recipe.md` shows what twice
-    as many steps bring.
+    Few rows a class need to be seen often, and 77 classes need more steps than 6; docs/recipe.md has measurements.
     """
     epochs = min(max(100 / math.sqrt(rows / classes), 3), 60)
     return max(1, round(epochs * rows / batch_size))
@@ -160,11 +154,10 @@ def default_steps(rows: int, classes: int, batch_size: int) -> int:
 def default_rates(width: int | None, mean: bool = False) -> tuple[float, float]:
     """The learning rate, and the multiple of it by which the head learns.
 
-    5e-5 for an encoder of width 768, as BERT's authors advise, and for its head. Narrower models need larger steps.
-    Models over words are trained from scratch and have no width here; their rate is that of a width of 100.
-
-    An encoder whose mean the head reads learns at a quarter of the rate, and the head at ten times that: the means are
-    sentence vectors that many texts have made, and few labels spoil them. `docs/recipe.md` has the measurement.
+    5e-5 for an encoder of width 768, as BERT's authors advise; narrower models need larger steps. Models over words
+    are trained from scratch and have no width here; their rate is that of a width of 100. An encoder whose mean the
+    head reads learns at a quarter of the rate, and the head at ten times that: the means are sentence vectors that
+    many texts have made, and few labels spoil them. docs/recipe.md has the measurement.
     """
     rate = 5e-5 * (768 / (100 if width is None else width)) ** 2
     return (rate / 4, 10.0) if mean else (rate, 1.0)
@@ -269,7 +262,26 @@ class Recipe(DataSettings):
                 name, options = name_and_options(self.method)
                 object.__setattr__(self, "method", name)
                 object.__setattr__(self, "method_options", {**self.method_options, **options})
-        self._check_names()
+        # Both need torch, which the command line does not import to show these settings.
+        from salience.mixing.choosing import choose_method
+        from salience.models.architectures import own_settings
+
+        if self.method in REFERENCES:
+            if self.method_options:
+                raise InputError(f"{self.method} has no options, so {', '.join(self.method_options)} cannot be set")
+        elif not (self.method or "").endswith("()"):  # an object, which `prepare` is given
+            choose_method(self.method, self.method_options)
+        if own_settings(self.model, self.model_options) is not None:
+            if self.pooling not in ("auto", "cls"):
+                raise InputError(
+                    f"--set pooling={self.pooling}: {self.model} has a pooling of its own; leave it out, or choose "
+                    "the pooling by the name of the model, such as attention:mean"
+                )
+            if self.dropout is not None:
+                raise InputError(
+                    f"--set dropout={self.dropout:g}: {self.model} has a dropout of its own; set it with "
+                    f"--set-model dropout={self.dropout:g}"
+                )
         # A start that is left open may turn out to be a regression; the plan is checked here, too.
         if self.head_start == "random" and self.head_strength != Recipe.head_strength:
             raise InputError("--set head_strength has no effect without --set head_start=logistic")
@@ -285,46 +297,18 @@ class Recipe(DataSettings):
                 "--set contrastive_temperature has no effect without a weight, such as --set contrastive=0.1"
             )
 
-    def _check_names(self) -> None:
-        """Checks the options of the method and the model, by their names."""
-        # Both need torch, which the command line does not import to show these settings.
-        from salience.mixing.choosing import choose_method
-        from salience.models.architectures import own_settings
-
-        if self.method in REFERENCES:
-            if self.method_options:
-                raise InputError(f"{self.method} has no options, so {', '.join(self.method_options)} cannot be set")
-        elif not (self.method or "").endswith("()"):  # an object, which `prepare` is given
-            choose_method(self.method, self.method_options)
-        if own_settings(self.model, self.model_options) is None:
-            return
-        if self.pooling not in ("auto", "cls"):
-            raise InputError(
-                f"--set pooling={self.pooling}: {self.model} has a pooling of its own; leave it out, or choose the "
-                "pooling by the name of the model, such as attention:mean"
-            )
-        if self.dropout is not None:
-            raise InputError(
-                f"--set dropout={self.dropout:g}: {self.model} has a dropout of its own; set it with "
-                f"--set-model dropout={self.dropout:g}"
-            )
-
     def resolved(
         self, rows: int, classes: int, width: int | None, *, several: bool = False, validated: bool = False, **found
     ) -> Plan:
         """What is used: every value that is left open follows from the data and the model.
 
         Args:
-            rows: number of training rows.
-            classes: number of labels.
+            rows, classes: numbers of training rows and of labels.
             width: number of hidden units of a transformer; None for a model over words.
             several: whether a text can have several labels.
             validated: whether there are validation rows, which choose trained weights.
             found: the settings that the data, the model and the machine have shown: `pooling`, `head_start`,
                 `max_length`, `precision`, and the columns.
-
-        Raises:
-            InputError: settings do not go together, now that they are known.
         """
         asked = {**vars(self), **found}
         mean = asked["pooling"] == "mean"
@@ -347,10 +331,7 @@ class Recipe(DataSettings):
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any], source: str = "") -> Self:
-        """A recipe from the names and values of a yaml file.
-
-        Args:
-            source: the file's name, for messages.
+        """A recipe from the names and values of a yaml file; `source` is its name, for messages.
 
         Raises:
             InputError: an unknown or retired setting, no data, or a value that does not fit.
@@ -378,8 +359,7 @@ class Plan(Recipe):
     """What is used: a recipe in which nothing is left open that follows from the data and the model.
 
     `salience.training.prepare.plan_of` makes it, once. None stands only for what a run does without, such as a limit
-    of rows; for a `trained_share` that the estimate is to choose; and for settings of the estimate, which has a plan
-    of its own (`salience.training.estimate.Folds`).
+    of rows; for a `trained_share` that the estimate is to choose; and for settings of the estimate.
     """
 
     max_length: int

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from salience.classify import choose_device
@@ -73,10 +72,6 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
     "seconds" in metrics.json is the reference's own time. Where it found vectors of the encoder that an earlier run
     had computed, the time of computing them is added.
 
-    Args:
-        recipe: its method is a key of `salience.training.recipe.REFERENCES`; nothing is left open in it.
-        folder: created in one step when all is done.
-
     Raises:
         InputError: the data or the recipe is at fault, or another process writes the same folder.
     """
@@ -88,27 +83,28 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
         task = task_of(recipe, silent)
         output.open(recipe.as_mapping())
         task = replace(task, training=all_labelled(task), validation=Texts([]))
-        probabilities, saved = reference_probabilities(recipe, task.training, task.test, len(task.labels))
+        rows = (
+            task.training,
+            Texts(task.test.texts, task.test.second),
+            len(task.labels),
+        )  # no label of a test row is seen
+        saved = 0.0  # seconds, by vectors that were kept
+        if recipe.method == "majority":
+            probabilities = majority_probabilities(*rows)
+        elif recipe.method == "tf-idf":
+            probabilities = tfidf_probabilities(*rows)
+        else:
+            encoder = encoder_of_recipe(recipe)
+            probabilities, saved = encoder_probabilities(*rows, encoder), encoder.saved
         decided = labels_of(task.test.known_labels).decisions(probabilities) if task.multi_label else None
         predictions = Predictions(probabilities, task.test.known_labels, decided)
         seconds = round(time.time() - started + saved, 6)
-        rows = {"training": len(task.training), "test": len(task.test)}
-        metrics = held_out_scores(task, {"test": predictions}, recipe.seed) | {"rows": rows, "seconds": seconds}
+        counts = {"training": len(task.training), "test": len(task.test)}
+        metrics = held_out_scores(task, {"test": predictions}, recipe.seed) | {"rows": counts, "seconds": seconds}
         with using_files(output.model):
             metrics |= about(choose_device(recipe.device).type, torch.get_num_threads())
             write_results(output.model, recipe.as_mapping(), metrics, task.labels, (task.test, predictions))
         output.publish()
-
-
-def reference_probabilities(recipe: Recipe, training: Texts, test: Texts, classes: int) -> tuple[np.ndarray, float]:
-    """The probabilities of the test rows (N, C) float32, and the seconds that kept vectors have saved."""
-    judged = Texts(test.texts, test.second)  # no label is seen
-    if recipe.method == "majority":
-        return majority_probabilities(training, judged, classes), 0.0
-    if recipe.method == "tf-idf":
-        return tfidf_probabilities(training, judged, classes), 0.0
-    encoder = encoder_of_recipe(recipe)
-    return encoder_probabilities(training, judged, classes, encoder), encoder.saved
 
 
 def encoder_of_recipe(recipe: Recipe) -> KeptEncoder:

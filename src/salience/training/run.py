@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,47 +15,26 @@ from accelerate import PartialState
 from transformers import TrainerCallback
 
 from salience.classify import TextClassifier
-from salience.classify.abstaining import Thresholds
 from salience.data.task import Task
 from salience.files import write_json, write_whole
 from salience.models.architectures import MODEL_TYPES
 from salience.processes import is_main_process
 from salience.runs.card import model_card
 from salience.runs.folder import FACTS, HISTORY, RunFolder, kept_precision
-from salience.runs.results import about, data_facts, write_results
+from salience.runs.results import Run, about, data_facts, history_of, read_run, write_results
 from salience.runs.sentences import judge_of
+from salience.scores.held_out import decided_scores
 from salience.scores.metrics import each_label
 from salience.scores.predictions import Predictions
 from salience.training.baselines import held_out_scores
 from salience.training.callbacks import Tracking, check_trackers, using_files
-from salience.training.estimate import Estimated, decided_scores, fit_with_estimate, plan_estimate
+from salience.training.estimate import Estimated, fit_with_estimate, plan_estimate
 from salience.training.fit import Fitted, Listeners
 from salience.training.measures import Measures, measures_named
 from salience.training.passes import text_passes
 from salience.training.prepare import Prepared, prepare, silent
-from salience.training.recipe import Plan, Recipe
+from salience.training.recipe import Recipe
 from salience.training.task import check_measures, checksums, input_files, task_of
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run.
-
-    Attributes:
-        folder: the folder of the run.
-        recipe: all settings; nothing is left open.
-        task: the labelled texts.
-        metrics: as in metrics.json; empty in all processes but the main one.
-        classifier: the trained model with its tokenizer.
-        probabilities: of the test rows (N, C); None if there are no test rows, and in all processes but the main one.
-    """
-
-    folder: Path
-    recipe: Plan
-    task: Task
-    metrics: dict
-    classifier: TextClassifier
-    probabilities: np.ndarray | None
 
 
 def train(
@@ -75,7 +54,6 @@ def train(
     """Trains a classifier by a recipe and writes the folder of the run.
 
     Args:
-        recipe: the settings.
         output: the folder to write. It is created in one step when the run is done.
         overwrite: whether an earlier run there is replaced.
         resume: whether an interrupted run of the same recipe is resumed. It ends with the same weights as without the
@@ -84,14 +62,15 @@ def train(
         callbacks: callbacks of the Trainer, added to its defaults.
         config: the file from which the recipe was read; it must not be inside `output`.
         keep_model: whether to write the model, its tokenizer and its card, besides metrics, predictions and recipe.
-        report_to: trackers of experiments that follow the run: "tensorboard", "mlflow", "wandb", "trackio"; see
-            `salience.training.callbacks.Tracking`.
-        measures: what is measured beside the scores if there are test rows: names of
-            `salience.training.measures.MEASURES`, or such names with measures of other settings. "seconds" in
-            metrics.json does not count that.
-        estimating: whether the recipe's estimate is made, see `salience.training.estimate`. If not, none is.
+        report_to: trackers of experiments that follow the run, see `salience.training.callbacks.Tracking`.
+        measures: what is measured beside the scores if there are test rows, as of
+            `salience.training.measures.measures_named`. "seconds" in metrics.json does not count that.
+        estimating: whether the recipe's estimate is made, see `salience.training.estimate`.
         written: called with the folder of the finished run, the name that it is about to get, and the classifier, to
             add further files. An `OSError` ends the run, which can be resumed.
+
+    Returns:
+        The run with its task and classifier; without metrics and predictions in all processes but the main one.
 
     Raises:
         InputError: the data, the model, the recipe or a measure does not fit, or another process writes the same
@@ -110,25 +89,30 @@ def train(
         prepared, task = prepare_files(recipe, listeners.note)
         check_measures(wanted, task.multi_label)
         folds = plan_estimate(prepared, task, listeners.note) if estimating else None
-        plan = prepared.plan
+        plan = prepared.plan.as_mapping()
         if main:
-            folder.open(plan.as_mapping())
+            folder.open(plan)
         PartialState().wait_for_everyone()  # the main process has prepared the folder
         fitted, estimated = fit_with_estimate(prepared, task, folds, folder.checkpoints, listeners)
+        classifier = fitted.classifier
         if not main:
             PartialState().wait_for_everyone()
-            return Run(folder.output, plan, task, {}, fitted.classifier, None)
-        predictions = held_out(fitted.classifier, prepared, task)
+            return Run(folder.output, plan, {}, task.labels, task=task, classifier=classifier)
+        predictions = {}
+        for role, texts in (("validation", task.validation), ("test", task.test)):
+            if role in prepared.parts:
+                probabilities = classifier.probabilities(prepared.parts[role])
+                decided = classifier.decisions(probabilities) if classifier.multi_label else None
+                predictions[role] = Predictions(probabilities, texts.known_labels, decided)
         metrics = run_metrics(prepared, task, fitted, estimated, predictions, time.time() - started)
         if len(task.test):
-            metrics |= {name: each(fitted.classifier, task, plan.seed) for name, each in wanted.items()}
+            metrics |= {name: each(classifier, task, recipe.seed) for name, each in wanted.items()}
         with using_files(folder.model):
             write_run(folder.model, prepared, task, fitted, estimated, predictions, metrics, keep_model)
-        written(folder.model, folder.output.name, fitted.classifier)
+        written(folder.model, folder.output.name, classifier)
         folder.publish()
         PartialState().wait_for_everyone()
-    probabilities = predictions["test"].probabilities if "test" in predictions else None
-    return Run(folder.output, plan, task, metrics, fitted.classifier, probabilities)
+    return replace(read_run(folder.output), task=task, classifier=classifier)
 
 
 def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
@@ -142,17 +126,6 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
     return prepare(recipe, task, note), task
 
 
-def held_out(classifier: TextClassifier, prepared: Prepared, task: Task) -> dict[str, Predictions]:
-    """What a trained classifier says of the parts "validation" and "test", of those that there are."""
-    found = {}
-    for role, texts in (("validation", task.validation), ("test", task.test)):
-        if role in prepared.parts:
-            probabilities = classifier.probabilities(prepared.parts[role])
-            decided = classifier.decisions(probabilities) if classifier.multi_label else None
-            found[role] = Predictions(probabilities, texts.known_labels, decided)
-    return found
-
-
 def run_metrics(
     prepared: Prepared, task: Task, fitted: Fitted, estimated: Estimated | None,
     predictions: Mapping[str, Predictions], seconds: float,
@@ -161,30 +134,25 @@ def run_metrics(
     metrics: dict[str, Any] = held_out_scores(task, predictions, prepared.plan.seed) | {
         "rows": {role: rows.texts for role, rows in prepared.parts.items()} | {"training": len(task.training)},
         "steps": fitted.steps,
-        "best_step": fitted.best_step,
+        "best_step": fitted.state.best_global_step,
         "text_passes": text_passes(prepared, fitted),
         "seconds": round(seconds, 1),
     }
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
+    of_parts = dict(predictions)
     if estimated is not None:
+        of_parts["estimate"] = estimated.predictions
         metrics["estimate"] = estimated.metrics
         if estimated.abstention is not None:
             metrics["abstention"] = found = dict(estimated.abstention)
             if (test := predictions.get("test")) is not None:
-                thresholds = Thresholds(found["thresholds"], found["target_precision"], found["certainty"])
-                found["test"] = decided_scores(test.probabilities, test.labels, thresholds, task.labels)
+                thresholds = np.array([found["thresholds"][label] for label in task.labels])
+                found["test"] = decided_scores(test.probabilities, test.labels, thresholds)
     if task.multi_label:
-        judge, judged = judge_of(metrics), None
-        if judge == "estimate" and estimated is not None:
-            judged = estimated.predictions
-        elif judge is not None:
-            judged = predictions[judge]
-        metrics["labels"] = (
-            {} if judged is None
-            else each_label(
-                judged.probabilities, judged.labels, judged.decisions, task.labels, fitted.classifier.thresholds
-            )
+        judged = of_parts.get(judge_of(metrics) or "")
+        metrics["labels"] = {} if judged is None else each_label(
+            judged.probabilities, judged.labels, judged.decisions, task.labels, fitted.classifier.thresholds
         )  # fmt: skip
     return metrics
 
@@ -211,7 +179,7 @@ def write_run(
     classifier.model.base_model.config._name_or_path = prepared.plan.model
     classifier.model.save_pretrained(folder)
     classifier.tokenizer.save_pretrained(folder)
-    write_json(folder / HISTORY, fitted.history)
+    write_json(folder / HISTORY, history_of(fitted.state.log_history))
     write_json(folder / FACTS, facts)
     ours = classifier.model.config.model_type in MODEL_TYPES
     write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, made_with, ours, facts=facts))

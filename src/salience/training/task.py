@@ -24,11 +24,9 @@ Note = Callable[[str], None]
 
 
 def read_task(recipe: Recipe, note: Note = print) -> Task:
-    """The labelled texts that a recipe names.
+    """The labelled texts that a recipe names. Its seed draws rows and holds them out.
 
     Args:
-        recipe: names the files and their columns. Its seed draws rows and holds them out. Groups are those of the
-            training data; other files need none.
         note: called with each guess and each warning, after all files have been read.
 
     Raises:
@@ -116,14 +114,7 @@ def check_measures(measures: Mapping[str, Measure], multi_label: bool) -> None:
 
 
 def check_one_label(task: Task, what: str) -> None:
-    """Checks that each text has one label.
-
-    Args:
-        what: a command and what it does, for which this is needed; a clause for the message.
-
-    Raises:
-        InputError: texts can have several labels.
-    """
+    """Raises an `InputError` if texts can have several labels; `what` is a command and what it does, a clause."""
     if task.multi_label:
         raise InputError(f"{what}, which is not available for texts with several labels")
 

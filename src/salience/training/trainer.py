@@ -29,7 +29,7 @@ from salience.models.mean_pooling import NARROW, head
 from salience.models.precision import attending
 from salience.training.callbacks import using_files
 from salience.training.head import parts_below
-from salience.training.objective import Unmixed, labels_of, loss_for, penalised, plain, whole_objective
+from salience.training.objective import Contrastive, Objective, Unmixed, labels_of, loss_for, mixed, penalised, plain
 
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
@@ -64,10 +64,7 @@ def rate_factors(model: nn.Module, head_rate: float) -> dict[int, tuple[float, f
 
 
 class EpochOfSampler(TrainerCallback):
-    """Sets the epoch of a sampler, on which its order depends.
-
-    Not every version of accelerate does so with several processes.
-    """
+    """Sets the epoch of a sampler, which not every version of accelerate does with several processes."""
 
     def __init__(self, sampler: LengthGrouped):
         self.sampler = sampler
@@ -81,10 +78,6 @@ class MeanLoss(TrainerCallback, ExportableState):
 
     The Trainer forgets these losses when a run is resumed, and would then log another mean than that of an undisturbed
     run. Here they are in the state that each checkpoint has.
-
-    Args:
-        sum: the sum of the losses, a scalar.
-        steps: the number of steps.
     """
 
     def __init__(self, sum: Tensor | float = 0.0, steps: int = 0):
@@ -198,7 +191,12 @@ class MixTrainer(Trainer):
         self.method = method = resolved(method, self.model, tokenizer, self.first_batches())
         weights = None if class_weights is None else tuple(class_weights)
         self.loss = loss_for(self.model, weights, self.args.label_smoothing_factor)
-        self.objective = whole_objective(method, clean, self.loss, unmixed)
+        if method is None:
+            self.objective: Objective = partial(unmixed, loss=self.loss)
+        else:
+            self.objective = mixed(
+                method, clean, self.loss, beside=unmixed if isinstance(unmixed, Contrastive) else None
+            )
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
         self.group_by_length = group_by_length
@@ -218,8 +216,7 @@ class MixTrainer(Trainer):
     def training_step(self, model: nn.Module, inputs: dict, num_items_in_batch: Tensor | None = None) -> Tensor:
         """The loss of one batch, a scalar. Each loss of the objective is back-propagated before the next is requested.
 
-        Args:
-            num_items_in_batch: number of texts in the whole step, over all processes.
+        `num_items_in_batch` is the number of texts in the whole step, over all processes.
         """
         model.train()
         if hasattr(self.optimizer, "train"):  # schedule-free optimisers have two modes, as models have
@@ -320,5 +317,5 @@ class MixTrainer(Trainer):
         return sampler
 
     def _set_signature_columns_if_needed(self) -> None:
-        """The columns that reach the collator: those of a `Batch`, not the arguments of the model's `forward`."""
+        # Those of a `Batch` reach the collator, not the arguments of the model's `forward`.
         self._signature_columns = ["input_ids", "attention_mask", "segment", "pair", "label", "labels"]
