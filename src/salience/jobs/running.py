@@ -32,12 +32,8 @@ class Display(Protocol):
         """Called when a job has ended, well or not."""
 
 
-class Quiet:
+class Quiet(Display):
     """A display that shows nothing."""
-
-    def begin(self, *told: object) -> None: ...
-
-    progress = end = begin
 
 
 QUIET = Quiet()
@@ -63,21 +59,12 @@ class Job:
 
 
 class FailureLog:
-    """The runs of a grid that have failed, a line of JSON each until the run succeeds. Several commands may change it.
-
-    Args:
-        file: does not exist while there are no failures.
-    """
+    """The file of the failed runs, a line of JSON each until the run succeeds. Several commands may change it."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
 
     def rows(self) -> list[dict[str, str]]:
-        """The failed runs.
-
-        Raises:
-            InputError: the file holds something else.
-        """
         try:
             rows = [json.loads(line) for line in self.file.read_text(encoding="utf-8").split("\n") if line]
             if not all("run" in row for row in rows):
@@ -119,26 +106,19 @@ def run_jobs(
     ended: Callable[[Job, Failure | None], None] = lambda job, failure: None,
     note: Callable[[str], None] = lambda line: None,
 ) -> list[Failure]:
-    """Makes the runs that are not there yet, in their order.
+    """Makes the runs that are not there yet, in their order, and returns the failures as they happened.
 
     A job is locked while its run is made. The run of a job that another command has locked is left to that command; it
     is made here only if the other command ends without a result.
 
     Args:
-        jobs: the runs of the grid.
-        pool: does their work.
-        log: where failures are recorded.
-        display: shows progress.
         ended: called with every job whose result is there, now or before; and with its failure, if it failed.
         note: called with a line of text where this command waits for another one.
-
-    Returns:
-        The failures, in the order in which they happened.
     """
     waiting, elsewhere = deque(jobs), deque[Job]()
     running: dict[str, tuple[Job, ExitStack]] = {}
     failures: list[Failure] = []
-    told: set[str] = set()
+    told: set[str] = set()  # the jobs that another command has
 
     def end(job: Job, failure: Failure | None = None) -> None:
         display.end(job.name)

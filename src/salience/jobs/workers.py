@@ -27,7 +27,6 @@ RETRIES = 2  # of a run of a cluster whose process was killed, or whose machine 
 # Libraries that compute in several threads read these variables when they are loaded.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 
-
 Work = Callable[[], Any]
 Progress = Callable[[int, int, float | None], None]  # step, number of steps, loss
 Watch = Callable[[str, int, int, float | None], None]  # the same of a job, after its name
@@ -41,7 +40,6 @@ def watcher() -> Progress | None:
 
 @contextmanager
 def watched(progress: Progress) -> Iterator[None]:
-    """Inside the `with`, every training of this process tells `progress` how far it is."""
     token = _progress.set(progress)
     try:
         yield
@@ -64,13 +62,7 @@ def at_times(send: Callable[[tuple[int, int, float | None]], object]) -> Progres
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that has failed.
-
-    Args:
-        name: of the job.
-        error: one line that says why.
-        traceback: for developers; empty if a message is all that is known.
-    """
+    """A job that has failed: its name, one line that says why, and the traceback where an error was raised."""
 
     name: str
     error: str
@@ -78,13 +70,12 @@ class Failure:
 
     @classmethod
     def of(cls, name: str, error: Exception) -> Failure:
-        """The failure of a job whose work raised an error."""
         line = str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         return cls(name, one_line(line), "".join(traceback.format_exception(error)))
 
 
 def result_of(name: str, work: Work) -> Any:
-    """Does the work of a job here. An error of any kind is its failure."""
+    """Does the work of a job in this process. An error of any kind is its failure."""
     try:
         return work()
     except Exception as error:
@@ -97,16 +88,14 @@ def result_of(name: str, work: Work) -> Any:
 
 
 class Here:
-    """A pool of one: the work is done in this process, when its outcome is asked for. It need not be picklable."""
+    """A pool of one: `next` does the work in this process. It need not be picklable."""
 
     size = 1
 
     def submit(self, name: str, work: Work) -> None:
-        """Keeps the work until `next` is called."""
         self.submitted = name, work
 
     def next(self, watch: Watch) -> tuple[str, Any]:
-        """Does the work."""
         name, work = self.submitted
         with watched(partial(watch, name)):
             return name, result_of(name, work)
@@ -120,9 +109,8 @@ class Here:
 class Workers:
     """A pool of processes. A process that is killed fails its job only, and is replaced.
 
-    Args:
-        size: number of processes. Each computes in its share of this process's cores, or in as many threads as
-            OMP_NUM_THREADS says, if the user has set it. If there are several GPUs, each process sees one.
+    Each computes in its share of this process's cores, or in as many threads as OMP_NUM_THREADS says. If there are
+    several GPUs, each sees one.
     """
 
     def __init__(self, size: int) -> None:
@@ -135,7 +123,7 @@ class Workers:
         self.variables = {} if chosen else dict.fromkeys(THREAD_VARIABLES, str(max(1, cores // size)))
 
     def submit(self, name: str, work: Work) -> None:
-        """Sends the work to a process that is idle, or to a new one. It sees the GPU that the fewest processes use."""
+        """Sends the work to a process that is idle, or to a new one on the GPU that the fewest processes use."""
         while self.idle:
             worker = self.idle.pop()
             if worker.process.is_alive():
@@ -147,7 +135,6 @@ class Workers:
         self.busy[worker.executor.submit(result_of, name, work)] = name, worker
 
     def next(self, watch: Watch) -> tuple[str, Any]:
-        """Waits until a job ends. A process that ends before its job is the job's failure."""
         while True:
             ended, _ = wait(self.busy, INTERVAL, FIRST_COMPLETED)
             for name, worker in self.busy.values():
@@ -174,12 +161,7 @@ class Workers:
 
 
 class Worker:
-    """An executor of one process, whose end breaks no other job.
-
-    Args:
-        variables: environment variables that the process is given.
-        gpu: the GPU that it sees; None for all.
-    """
+    """An executor of one process, whose end breaks no other job. It sees one GPU, or with None all of them."""
 
     def __init__(self, variables: Mapping[str, str], gpu: str | None) -> None:
         self.gpu = gpu
@@ -222,7 +204,6 @@ def begin(variables: Mapping[str, str], progress: Connection) -> None:
 
 
 def exit_after(parent: BaseProcess) -> None:
-    """Waits until the process has ended, and ends this one."""
     parent.join()
     os._exit(1)
 
@@ -232,10 +213,9 @@ def visible_gpus() -> list[str]:
     from torch.cuda import device_count
 
     count = device_count()
-    if count < 2:
-        return []
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return named.split(",")[:count] if named else [str(number) for number in range(count)]
+    numbers = named.split(",")[:count] if named else [str(number) for number in range(count)]
+    return numbers if count > 1 else []
 
 
 class RayTasks:
@@ -243,9 +223,6 @@ class RayTasks:
 
     A run whose process or machine is lost is made again on another one. The files that a run reads and writes must be
     at the same place on all machines: tasks run in the folder in which the command was started.
-
-    Args:
-        address: of the cluster, as `ray.init` takes it: "auto", "local", or HOST:PORT.
     """
 
     def __init__(self, address: str) -> None:
@@ -266,11 +243,9 @@ class RayTasks:
         return self
 
     def submit(self, name: str, work: Work) -> None:
-        """Sends the work to the cluster."""
         self.running[self.task.remote(name, work, os.getcwd(), self.progress)] = name
 
     def next(self, watch: Watch) -> tuple[str, Any]:
-        """Waits until a task ends."""
         import ray
 
         while True:
@@ -307,11 +282,7 @@ Pool = Here | Workers | RayTasks
 
 
 def pool_of(jobs: int = 1, ray: str | None = None) -> Pool:
-    """The pool for `--jobs` and `--ray`.
-
-    Args:
-        jobs: number of processes; 1 does one job after the other in this process.
-        ray: address of a Ray cluster; None for this machine.
+    """The pool for `--jobs`, a number of processes, and `--ray`, the address of a cluster.
 
     Raises:
         InputError: `jobs` is less than 1, or given for a cluster.
