@@ -22,17 +22,16 @@ def test_a_text_is_decided_above_the_threshold_of_its_label(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    "content",
     [
-        ("", "damaged"), ("[" * 100_000, "damaged"), ("[]", "no thresholds"), ('{"thresholds": 3}', "no thresholds"),
-        ('{"thresholds": {"joy": 0.5}}', '"fear"'), ('{"thresholds": {"joy": 0.5, "fear": "high"}}', '"fear"'),
-        ('{"thresholds": {"joy": 0.5, "fear": 2}}', '"fear"'),
-        ('{"thresholds": {"joy": 0.5, "fear": 0}, "certainty": "all"}', "certainty"),
+        "", "[" * 100_000, "[]", '{"thresholds": 3}', '{"thresholds": {"joy": 0.5}}',
+        '{"thresholds": {"joy": 0.5, "fear": "high"}}', '{"thresholds": {"joy": 0.5, "fear": 2}}',
+        '{"thresholds": {"joy": 0.5, "fear": 0}, "certainty": "all"}',
     ],
     ids=str,
 )  # fmt: skip
-def test_a_damaged_file_is_one_line(content, said, tmp_path):
+def test_a_damaged_file_is_one_line(content, tmp_path):
     (tmp_path / ABSTENTION).write_text(content)
-    with pytest.raises(InputError, match="--no-abstain") as error:
+    with pytest.raises(InputError, match=f"{ABSTENTION} is damaged: .*--no-abstain") as error:
         read_thresholds(tmp_path, LABELS)
-    assert said in str(error.value) and ABSTENTION in str(error.value) and "\n" not in str(error.value)
+    assert "\n" not in str(error.value)

@@ -1,7 +1,4 @@
-"""Thresholds below which a classifier abstains: the file that holds them beside a checkpoint.
-
-`salience.scores.thresholds` finds them. Programs that do not know the file read the checkpoint as any other.
-"""
+"""Thresholds below which a classifier abstains, and their file. `salience.scores.thresholds` finds them."""
 
 from __future__ import annotations
 
@@ -39,16 +36,12 @@ class Thresholds:
 
     def as_json(self) -> dict[str, Any]:
         """The content of the file."""
-        return {
-            "target_precision": self.target_precision, "certainty": self.certainty, "thresholds": self.values,
-        }  # fmt: skip
+        rest = {"target_precision": self.target_precision, "certainty": self.certainty}
+        return rest | {"thresholds": self.values}
 
 
 def read_thresholds(model: str | Path, labels: Sequence[str]) -> Thresholds | None:
-    """The thresholds in the folder of a model; None if there are none, or if it is a name on the hub.
-
-    Args:
-        labels: those of the model.
+    """The thresholds in the folder of a model for its labels; None if there are none, or if it is a name on the hub.
 
     Raises:
         InputError: the file is damaged, or is about other labels.
@@ -58,17 +51,13 @@ def read_thresholds(model: str | Path, labels: Sequence[str]) -> Thresholds | No
         return None
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or not isinstance(values := content.get("thresholds"), dict):
-            raise ValueError("it holds no thresholds")
+        values, target, certainty = (content.get(name) for name in ("thresholds", "target_precision", "certainty"))
         if different := sorted(values.keys() ^ set(labels)):
             raise ValueError(f"its labels are not those of the model: {listed(map(quoted, different), 3)}")
-        for label, value in values.items():
-            if not is_number(value) or not 0 <= value <= 1:
-                raise ValueError(f"the threshold of {quoted(label)} is no number from 0 to 1")
-        target, certainty = (content.get(name) for name in ("target_precision", "certainty"))
-        if not all(value is None or (is_number(value) and 0 <= value <= 1) for value in (target, certainty)):
-            raise ValueError("target_precision and certainty are numbers from 0 to 1, or null")
-    except (OSError, ValueError, RecursionError) as error:
+        given = [value for value in (target, certainty) if value is not None]
+        if not all(is_number(value) and 0 <= value <= 1 for value in [*values.values(), *given]):
+            raise ValueError("it holds something else than numbers from 0 to 1")
+    except (OSError, AttributeError, ValueError, RecursionError) as error:
         raise InputError(
             f"{file} is damaged: {one_line(error, 200)}; train the model again, or predict with --no-abstain"
         ) from error

@@ -31,16 +31,7 @@ from salience.scores.labels import Labels
 
 @torch.inference_mode()
 def predict_probabilities(model: PreTrainedModel, encoded: Encoded, precision: str = "auto") -> np.ndarray:
-    """The class probabilities of texts, predicted in evaluation mode; the model's mode is restored afterwards.
-
-    Args:
-        model: the classifier.
-        encoded: N encoded texts.
-        precision: "fp32", "bf16", or "auto"; see `salience.models.precision.resolve_precision`.
-
-    Returns:
-        Probabilities (N, C) in float32, in the order of the texts.
-    """
+    """The probabilities (N, C) float32 of N encoded texts, in evaluation mode; the model's mode is restored."""
     classes = cast(int, model.config.num_labels)  # None stands for a configuration without labels
     probabilities = np.empty((len(encoded), classes), np.float32)
     kind = labels_of_model(model)
@@ -81,18 +72,12 @@ class TextClassifier:
 
     @property
     def kind(self) -> Labels:
-        """Whether a text has one label or any number of them, and what follows from it."""
+        """One label for a text or any number of them, and what follows from it."""
         return labels_in_config(self.model.config)
 
     @property
     def thresholds(self) -> np.ndarray:
-        """The probabilities (C,) float64 from which on labels are predicted, where a text can have several.
-
-        They are `label_thresholds` of the model's configuration, one for each label; 0.5 where it has none.
-
-        Raises:
-            InputError: the configuration has something else there.
-        """
+        """The probabilities (C,) float64 from which on labels are predicted, where a text can have several."""
         return thresholds_in(self.model.config, self.labels)
 
     @property
@@ -125,10 +110,7 @@ class TextClassifier:
         return self.read(texts, words)
 
     def read(self, texts: TextsLike, words: bool = False) -> Encoded:
-        """As `encode`, but a long text may be windows, whose `owners` then say of which text each is.
-
-        `probabilities` gives the prediction of each text.
-        """
+        """As `encode`, but a long text may be windows, whose `owners` then say of which text each is."""
         given = Texts.of(texts)
         if self.long == "head":
             return self.encode_heads(given, words)
@@ -145,7 +127,7 @@ class TextClassifier:
         return encode_texts(self.tokenizer, texts.texts, texts.second, texts.labels, self.max_length, spans)
 
     def passages(self, texts: Texts) -> Passages:
-        """The passages that are read of N texts, or N pairs of texts, where `long` is not "head"."""
+        """The passages that are read of N texts or pairs, where `long` is not "head"."""
         return passages(self.tokenizer, texts, self.max_length, self.long)
 
     def computing(self) -> AbstractContextManager[None]:
@@ -158,14 +140,10 @@ class TextClassifier:
         return found if encoded.owners is None else merged(found, encoded.owners, self.multi_label)
 
     def _probabilities(self, encoded: Encoded) -> np.ndarray:
-        """The probabilities of each encoded text or window."""
         return predict_probabilities(self.model, encoded, self.precision)
 
     def predict_proba(self, texts: TextsLike) -> np.ndarray:
-        """The probabilities of the labels (N, C) in float32, in the order of the texts.
-
-        Args:
-            texts: N texts, or N pairs of texts.
+        """The probabilities of the labels (N, C) in float32 for N texts or pairs, in their order.
 
         Raises:
             InputError: `texts` is one string, or mixes single texts with pairs.
@@ -210,14 +188,7 @@ def load(
 
 
 def with_one_label(classifier: TextClassifier, doing: str, model: object = "the model") -> None:
-    """Checks that a classifier gives each text one label.
-
-    Args:
-        doing, model: what is only defined for such classifiers, and the name of this one, for the message.
-
-    Raises:
-        InputError: it can give a text several labels.
-    """
+    """Raises an `InputError` if a classifier, named `model`, can give several labels, which `doing` does not allow."""
     if classifier.multi_label:
         raise InputError(
             f"{model} gives a text several labels at once, and {doing} needs a classifier that gives it one"
@@ -264,17 +235,10 @@ def is_exported(folder: str | Path) -> bool:
 def load_exported(
     folder: str | Path, max_length: int | None = None, device: str = "auto", precision: str = "auto"
 ) -> OnnxClassifier:
-    """Loads a classifier that `salience export` has written.
-
-    Args:
-        folder: a folder with `model.onnx`, `config.json` and a tokenizer.
-        max_length: number of tokens read of a text, at most the number that the folder was exported with; None is
-            that number.
-        device: "auto" or "cpu".
-        precision: "auto" or "fp32": the file says itself how it is computed.
+    """Loads a classifier that `salience export` has written. It reads at most as many tokens as it was exported with.
 
     Raises:
-        InputError: the optional packages are not installed, the folder is damaged, or device or precision are others.
+        InputError: a package is not installed, the folder is damaged, or device or precision are not possible.
     """
     if device not in ("auto", "cpu"):
         raise InputError(f"--device {device}: {folder} was exported to ONNX and is computed on the CPU")

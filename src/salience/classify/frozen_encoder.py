@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from salience.classify.classifier import choose_device
@@ -26,14 +25,7 @@ from salience.models.problem import labels_of_model, to_probabilities
 
 @dataclass(frozen=True)
 class FrozenEncoder:
-    """An encoder that gives texts vectors and is not trained.
-
-    Args:
-        model: an encoder, or a classifier, of which only the encoder is used.
-        tokenizer: its fast tokenizer.
-        max_length: number of tokens read of a text, special tokens included; the rest of a longer text is cut off.
-        precision: "fp32", "bf16" or "auto", see `salience.models.precision.resolve_precision`.
-    """
+    """An encoder that gives texts vectors and is not trained. It reads at most `max_length` tokens of a text."""
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
@@ -41,11 +33,7 @@ class FrozenEncoder:
     precision: str = "auto"
 
     def vectors(self, texts: TextsLike) -> np.ndarray:
-        """The mean vectors (N, D) of N texts or pairs of texts, scaled to length 1, in float32.
-
-        Raises:
-            InputError: `texts` is one string, or mixes single texts with pairs.
-        """
+        """The mean vectors (N, D) of N texts or pairs of texts, scaled to length 1, in float32."""
         given = Texts.of(texts)
         encoded = encode_texts(self.tokenizer, given.texts, given.second, max_length=self.max_length)
         vectors = mean_vectors(self.model, encoded, self.precision)
@@ -74,18 +62,10 @@ def load_frozen(
 
 @torch.inference_mode()
 def mean_vectors(model: PreTrainedModel, encoded: Encoded, precision: str = "auto") -> np.ndarray:
-    """The mean over each text's tokens of the encoder's last hidden states.
+    """The mean (N, D) float32 over each text's tokens of the last hidden states of an encoder, or of a classifier's.
 
     Special tokens count and padding does not, as in the mean pooling of sentence-transformers (Reimers and Gurevych,
     2019, arXiv:1908.10084, Sec. 3). The mean is computed in float32. The model's mode is restored afterwards.
-
-    Args:
-        model: an encoder, or a classifier, of which only the encoder is used.
-        encoded: N encoded texts.
-        precision: "fp32", "bf16" or "auto"; see `salience.models.precision.resolve_precision`.
-
-    Returns:
-        Vectors (N, D) in float32, in the order of the texts.
     """
     encoder = encoder_of(model)
     vectors = np.zeros((len(encoded), encoder.config.hidden_size), np.float32)
@@ -105,12 +85,8 @@ _kept: OrderedDict[tuple, tuple[np.ndarray, float]] = OrderedDict()  # the key t
 class KeptEncoder:
     """An encoder as `load_frozen` loads it, which computes vectors once in a process for the same texts.
 
-    It is loaded only for texts whose vectors are not kept; those that were not wanted for the longest time are
-    forgotten where they need more than `LIMIT` bytes.
-
-    Args:
-        name, max_length, device, precision: as of `load_frozen`.
-        saved: seconds that computing the kept vectors took when they were computed.
+    It is loaded only for texts whose vectors are not kept. Those that were not wanted for the longest time are
+    forgotten where all need more than `LIMIT` bytes. `saved` is the seconds that computing the kept ones once took.
     """
 
     name: str = "minilm"
@@ -121,13 +97,10 @@ class KeptEncoder:
     loaded: FrozenEncoder | None = None
 
     def vectors(self, texts: TextsLike) -> np.ndarray:
-        """The vectors (N, D), as `FrozenEncoder.vectors` gives them; not to be written to.
-
-        Raises:
-            InputError: as `load_frozen` and `FrozenEncoder.vectors`.
-        """
+        """As `FrozenEncoder.vectors`, and raises as `load_frozen` too; the result is not to be written to."""
         given = Texts.of(texts)
-        key = (stamp(self.name), self.max_length, self.device, self.precision, digest_of_texts(given))
+        digest = sha256(repr((given.texts, given.second)).encode()).digest()
+        key = (stamp(self.name), self.max_length, self.device, self.precision, digest)
         if key in _kept:
             _kept.move_to_end(key)
             vectors, seconds = _kept[key]
@@ -151,41 +124,19 @@ def stamp(name: str) -> tuple:
     return (str(source), *((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files))
 
 
-def digest_of_texts(texts: Texts) -> str:
-    """The SHA-256 of texts or pairs, in their order."""
-    found = sha256(b"single" if texts.second is None else b"pairs")
-    for column in (texts.texts, texts.second or []):
-        for text in column:
-            content = text.encode("utf-8", "surrogatepass")
-            found.update(len(content).to_bytes(8, "little") + content)
-    return found.hexdigest()
-
-
-@torch.no_grad()
-def sentence_vectors(model: nn.Module, texts: Encoded) -> np.ndarray:
+def sentence_vectors(model: PreTrainedModel, texts: Encoded) -> np.ndarray:
     """The vectors (N, D) of N texts that the last linear map of a classifier's head reads, in float32.
 
-    Args:
-        model: a classifier with a level "sentence", see `salience.stages`. Its mode is restored afterwards.
+    The model needs a level "sentence", see `salience.stages`.
     """
-    vectors = []
-    with evaluating(model):
-        for rows, batch in like_length(model, texts):
-            with reading(model, "sentence") as sentence:
-                forward(model, batch)
-            vectors.append((rows, sentence.value.float().cpu().numpy()))
-    return in_order(vectors)
+    return probabilities_and_vectors(model, texts, "fp32")[1]
 
 
 @torch.no_grad()
 def probabilities_and_vectors(
     model: PreTrainedModel, texts: Encoded, precision: str = "auto"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The probabilities (N, C) and the `sentence_vectors` (N, D) of N texts, both in float32, from one pass.
-
-    Args:
-        precision: "fp32", "bf16", or "auto"; see `salience.models.precision.resolve_precision`.
-    """
+    """The probabilities (N, C) and the `sentence_vectors` (N, D) of N texts, both in float32, from one pass."""
     kind, probabilities, vectors = labels_of_model(model), [], []
     with evaluating(model), computing(model, precision):
         for rows, batch in like_length(model, texts):

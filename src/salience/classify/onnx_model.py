@@ -23,13 +23,9 @@ SLOWER = ["SkipLayerNormFusion"]
 
 
 class OnnxModel:
-    """The network of an exported classifier. It computes logits, and has neither gradients nor hidden states.
+    """The network of an exported classifier: `model.onnx`, with inputs named as in transformers and output `logits`.
 
-    It is loaded with as many threads as torch has at that moment.
-
-    Args:
-        folder: holds `model.onnx`, with inputs named as in transformers and the output `logits`.
-        config: the configuration of the model that was exported.
+    It has neither gradients nor hidden states, and computes with as many threads as torch has when it is loaded.
 
     Raises:
         InputError: onnxruntime is not installed, or the file is damaged, reads files outside the folder, or is not a
@@ -51,10 +47,7 @@ class OnnxModel:
                 str(folder / FILE), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOWER
             )
         except Exception as error:  # onnxruntime has an error class of its own for each of its codes
-            reason = one_line(error)[:200]
-            raise InputError(
-                f"{folder / FILE} cannot be read by onnxruntime ({reason}): export the model again"
-            ) from error
+            raise damaged(folder, error) from error
         self.inputs = [value.name for value in self.session.get_inputs()]
         outputs = [value.name for value in self.session.get_outputs()]
         known = {"input_ids", "attention_mask", "token_type_ids"}
@@ -82,8 +75,7 @@ def check_weights_inside(folder: Path) -> None:
     try:
         model = onnx.load(folder / FILE, load_external_data=False)
     except Exception as error:  # of protobuf
-        reason = one_line(error) or type(error).__name__
-        raise InputError(f"{folder / FILE} is damaged ({reason[:200]}): export the model again") from error
+        raise damaged(folder, error) from error
     for tensor in tensors_in(model.graph, [node for function in model.functions for node in function.node]):
         for entry in tensor.external_data:
             place = (folder / entry.value).resolve()
@@ -92,6 +84,11 @@ def check_weights_inside(folder: Path) -> None:
                     f"{folder / FILE} reads weights from {quoted(entry.value)}, outside its folder: use an export "
                     "that you trust"
                 )
+
+
+def damaged(folder: Path, error: Exception) -> InputError:
+    reason = one_line(error) or type(error).__name__
+    return InputError(f"{folder / FILE} is damaged ({reason[:200]}): export the model again")
 
 
 def tensors_in(graph: Any, nodes: Iterable[Any] = ()) -> Iterator[Any]:

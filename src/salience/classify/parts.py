@@ -24,21 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Windows:
-    """Reads a file of texts in bounded memory. It can be sent to another process, which reads the same rows.
+    """Reads a file of texts in bounded memory. It can be sent to another process, which reads the same rows."""
 
-    Args:
-        source: a file or data set, as `salience.data.reading.stream` takes it.
-        encoding: of a text file.
-        columns: the columns of the texts.
-        rows: the rows that are read, from 0; None reads all.
-        size: number of rows in memory at a time.
-    """
-
-    source: str
+    source: str  # as `salience.data.reading.stream` takes it
     encoding: str
-    columns: Columns
-    rows: range | None
-    size: int
+    columns: Columns  # those of the texts
+    rows: range | None  # from 0; None reads all
+    size: int  # number of rows in memory at a time
 
     def __iter__(self) -> Iterator[tuple[int, list[dict]]]:
         """Yields the number of the first row of a window, from 1, and its rows with all columns."""
@@ -50,11 +42,9 @@ class Windows:
             yield self.texts_of(first, rows)
 
     def texts_of(self, first: int, rows: list[dict]) -> list[tuple[str | None, ...]]:
-        """The texts of a window; see `texts_in`."""
         return texts_in(rows, self.columns, self.source, first)
 
     def windows(self, rows: Iterator[dict]) -> Iterator[tuple[int, list[dict]]]:
-        """Divides rows of the file into windows."""
         first = 1
         if self.rows is not None:
             rows, first = islice(rows, self.rows.start, self.rows.stop), self.rows.start + 1
@@ -80,18 +70,11 @@ Batch = dict[str, np.ndarray]  # as Ray Data's functions take and give it
 def answers_by_ray(
     predictor: Predictor, windows: Windows, address: str
 ) -> Generator[tuple[int, list[dict], Answers], None, None]:
-    """Predicts the windows of a file on a cluster, and gives them in their order.
+    """Predicts the windows of a file on a cluster: in their order, the number of the first row, the rows, the answers.
 
     One task reads the file and sends its texts, and nothing else, to actors, which hold the model; this process reads
     the same rows and puts the answers beside them. If an actor is lost, its windows are predicted again by another.
-
-    Args:
-        predictor: the settings; the model must be at the same place on all machines.
-        windows: of the file, which must be at the same place on all machines.
-        address: of the cluster; see `salience.processes.connected`.
-
-    Yields:
-        The number of the first row of a window, its rows, and what the classifier says about them.
+    The model and the file must be at the same place on all machines.
 
     Raises:
         InputError: there is no cluster, or the work failed there.
@@ -123,11 +106,7 @@ def answers_by_ray(
 
 
 def read_texts(start: Batch, windows: Windows) -> Iterator[Table]:
-    """The texts of a file as a column named 0, and the second texts of pairs as one named 1: a window at a time.
-
-    Args:
-        start: a batch of one row, which says nothing.
-    """
+    """The texts of a file as a column named 0, and the second texts of pairs as one named 1: a window at a time."""
     import pyarrow
 
     for texts in windows.texts():
@@ -142,14 +121,13 @@ class Actor:
         self.predictor = predictor
 
     def __call__(self, batch: Batch) -> Batch:
-        """The answers for a batch of texts, as a batch."""
         columns = [batch[name] for name in sorted(batch)]
         return vars(self.predictor.answers(list(zip(*columns, strict=True))))
 
 
 @contextmanager
 def failures(address: str) -> Iterator[None]:
-    """A context in which an error of the cluster becomes an `InputError`, the one raised there if there is one."""
+    """Inside the `with`, an error of the cluster becomes an `InputError`, the one raised there if there is one."""
     import ray
 
     try:

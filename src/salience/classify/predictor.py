@@ -18,7 +18,7 @@ from salience.classify.classifier import is_exported
 from salience.data.columns import Columns, choose_as_trained
 from salience.data.reading import column_names, column_types
 from salience.data.values import text_of, value_in, well_formed
-from salience.errors import InputError, listed, one_line, quoted
+from salience.errors import InputError, one_line, quoted
 from salience.models.precision import check_precision
 from salience.runs.folder import METRICS, OUT_OF_FOLD, trained_columns
 from salience.runs.results import DAMAGED, read_predictions
@@ -42,25 +42,14 @@ class AddedColumns:
 
     Where a text can have several labels, `predicted` is a list of those whose probability is at least their threshold,
     [] if no label applies, and there is no column of the highest probability. Lists are JSON in a table.
-
-    Args:
-        kind: whether a text has one label or several.
-        labels: the C labels of the model.
-        prefix: begins every name.
-        as_columns: whether rows are those of a table, not JSON lines.
-        thresholds: (C,), see `salience.classify.abstaining`; None if every text is decided.
-        lowest: the lowest probability of a label in a set, see `lowest_in_set`; None adds none.
-
-    Raises:
-        InputError: two labels have the same name.
     """
 
     kind: Labels
     labels: list[str]
-    prefix: str
-    as_columns: bool
-    thresholds: list[float] | None = None
-    lowest: float | None = None
+    prefix: str  # begins every name
+    as_columns: bool  # whether rows are those of a table, not JSON lines
+    thresholds: list[float] | None = None  # (C,), see `salience.classify.abstaining`; None if every text is decided
+    lowest: float | None = None  # the lowest probability of a label in a set; None adds no sets
 
     def __post_init__(self) -> None:
         if twice := [label for label in self.labels if self.labels.count(label) > 1]:
@@ -70,25 +59,19 @@ class AddedColumns:
 
     @property
     def abstains(self) -> bool:
-        """Whether there are texts that are not decided."""
         return self.thresholds is not None and not self.kind.several
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the added columns, or keys."""
         return list(self.named(None))
 
     @property
     def texts(self) -> list[str]:
-        """The names of the added columns that hold texts; the others hold numbers."""
+        """The added columns that hold texts; the others hold numbers."""
         return [name for name in self.names if name in {self.prefix + each for each in TEXTS}]
 
     def named(self, probabilities: list[float] | None) -> dict[str, Any]:
-        """The added values of one row by name.
-
-        Args:
-            probabilities: one for each label; None for a row without a text. NaN becomes None.
-        """
+        """The added values of one row by name. `probabilities` is None for a row without a text; NaN becomes None."""
         defined = probabilities is not None and all(map(math.isfinite, probabilities))
         each: list[Any] = list(probabilities) if probabilities is not None and defined else [None] * len(self.labels)
         values: dict[str, Any] = {"predicted": None}
@@ -125,13 +108,12 @@ class AddedColumns:
     def check_free(self, names: Iterable[str], source: str) -> None:
         """Raises an `InputError` if one of `names`, the columns of `source`, is that of an added column."""
         names = set(names)
-        if clash := [name for name in self.names if name in names]:
-            many = len(clash) > 1
-            raise InputError(
-                f"{source}: the column{'s' if many else ''} {listed(map(quoted, clash))} {'have' if many else 'has'} "
-                f"the name of what is added to the rows; rename {'them' if many else 'it'}, or put something before "
-                "the names that are added, for example --prefix model_"
-            )
+        for name in self.names:
+            if name in names:
+                raise InputError(
+                    f"{source}: the column {quoted(name)} has the name of what is added to the rows; rename it, or "
+                    "put something before the names that are added, for example --prefix model_"
+                )
 
 
 def written_columns(data: str, encoding: str, added: AddedColumns) -> dict[str, DataType | str] | None:
@@ -153,15 +135,7 @@ def lowest_in_set(probabilities: np.ndarray, labels: np.ndarray, level: float) -
     """The lowest probability of a label in a set: the k-th highest score of N rows, k = ceil((N + 1) level).
 
     If a new row is exchangeable with the N rows, its label has at least this probability with a probability of at
-    least `level`.
-
-    Args:
-        probabilities: (N, C).
-        labels: (N,), class numbers.
-        level: between 0 and 1.
-
-    Raises:
-        InputError: there are too few rows for this level.
+    least `level`. Probabilities are (N, C), labels class numbers (N,).
     """
     rows = len(labels)
     place = math.ceil((rows + 1) * level - 1e-9)  # 30 * 0.9 is above 27 in floating point
@@ -179,29 +153,15 @@ def lowest_of_run(model: str | Path, labels: Sequence[str], level: float) -> flo
     """`lowest_in_set` for the out-of-fold predictions in a run folder, scaled as the run's model is.
 
     Of rows of one group, one counts.
-
-    Args:
-        model: the folder of the run.
-        labels: those of the model.
-        level: between 0 and 1.
-
-    Raises:
-        InputError: the level is not between 0 and 1, the run has no estimate, its files are damaged, or there are too
-            few rows.
     """
     if not 0 < level < 1:
         raise InputError(f"--sets {level:g}: give the share of the sets that hold the right label, such as 0.9")
     folder = Path(model).expanduser()
     file = folder / OUT_OF_FOLD[1]
-    if not file.is_file() and is_exported(folder):
-        raise InputError(
-            f"--sets needs the out-of-fold predictions of a run, which an export has not: name the run that {model} "
-            "was exported from"
-        )
     if not file.is_file():
+        way_out = "name the run it was exported from" if is_exported(folder) else "train it with --estimate folds:5"
         raise InputError(
-            f"--sets needs the out-of-fold predictions of a run, and {model} has no {file.name}: train it with "
-            "--estimate folds:5"
+            f"--sets needs the out-of-fold predictions of a run, and {model} has no {file.name}: {way_out}"
         )
     try:
         names, found = read_predictions(folder, OUT_OF_FOLD)
@@ -221,17 +181,11 @@ def lowest_of_run(model: str | Path, labels: Sequence[str], level: float) -> flo
 
 @dataclass(frozen=True)
 class Answers:
-    """What a classifier of C labels says about N rows.
+    """What a classifier of C labels says about N rows."""
 
-    Args:
-        probabilities: (N, C) float32, NaN for rows without a text.
-        has_text: (N,) bool; False where a text is missing or blank.
-        cut: (N,) bool, whether a text is longer than what the classifier reads of it.
-    """
-
-    probabilities: np.ndarray
-    has_text: np.ndarray
-    cut: np.ndarray
+    probabilities: np.ndarray  # (N, C) float32, NaN for rows without a text
+    has_text: np.ndarray  # (N,) bool; False where a text is missing or blank
+    cut: np.ndarray  # (N,) bool, whether a text is longer than what the classifier reads of it
 
     def lists(self) -> list[list[float] | None]:
         """The probabilities of each row as a list; None for a row without a text."""
@@ -320,7 +274,6 @@ class Predictor:
 
     @cached_property
     def trained_columns(self) -> Columns | None:
-        """The columns on which the model was trained; None if they are not known."""
         return trained_columns(self.model)
 
     def added(self, as_columns: bool = True) -> AddedColumns:
@@ -340,7 +293,6 @@ class Predictor:
 
     @cached_property
     def lowest_in_set(self) -> float | None:
-        """The lowest probability of a label in a set; None if there are no sets."""
         return None if self.sets is None else lowest_of_run(self.model, self.classifier.labels, self.sets)
 
     @cached_property
@@ -357,11 +309,7 @@ class Predictor:
         return choose_as_trained(names, self.trained_columns, named, need_label=False, text_option="text")[0]
 
     def answers(self, texts: Sequence[tuple[str | None, ...]]) -> Answers:
-        """The probabilities of N rows.
-
-        Args:
-            texts: for each row its text, or the two texts of a pair; None for a text that is missing.
-        """
+        """The answers about N rows, each a text or the two texts of a pair; None stands for a text that is missing."""
         has_text = np.array([None not in row for row in texts], bool)
         complete: list[Any] = [row if len(row) > 1 else row[0] for row in texts if None not in row]
         encoded = self.classifier.read(complete)
@@ -383,9 +331,7 @@ def texts_in(
 ) -> list[tuple[str | None, ...]]:
     """The text of each row, or the two texts of a pair; None for a text that is missing or blank.
 
-    Args:
-        source, first: the name of the data and the number of the first row there, for the message about a value that
-            is no text.
+    `source`, the name of the data, and the number of the `first` row are for messages.
     """
     names = [name for name in (columns.text, columns.text_pair) if name is not None]
     return [
