@@ -70,7 +70,7 @@ REFUSED = {
     "a gap in a matrix": (np.array([[0, 1], [np.nan, 1], [1, 0]] * 2), r"y\[1, 0\] is missing"),
     "two columns of one name": (
         pd.DataFrame([[0, 1], [1, 0]] * 3, columns=["a", "a"]),
-        '2 columns of y have the name "a"',
+        '2 labels in y have the same name, "a"',
     ),
     "too few": (["a", "b"], "6 texts, but 2 labels"),
     "none": ([], "6 texts, but 0 labels"),
@@ -91,7 +91,7 @@ REFUSED = {
     "fractions": ([0.5, 1.5] * 3, "Unknown label type: continuous"),
     "infinity": ([1.0, float("inf")] * 3, "infinity"),
     "complex numbers": (np.array([1j, 2] * 3), "Complex data not supported"),
-    "the same name": (["a\ud83d", "a\ufffd"] * 3, "2 classes have the same name"),
+    "the same name": (["a\ud83d", "a\ufffd"] * 3, "2 labels in y have the same name"),
 }
 
 

@@ -173,8 +173,8 @@ def test_other_options_behind_the_name_are_kept():
 @pytest.mark.parametrize(
     ("settings", "name", "message"),
     [
-        ({}, "method__window", "method__window cannot be set, because no method is given"),
-        ({}, "procedure__beta", "procedure__beta cannot be set, because no procedure is given"),
+        ({}, "method__window", "method__window cannot be set: method=None has no settings"),
+        ({}, "procedure__beta", "procedure__beta cannot be set: procedure=None has no settings"),
         ({"method": "plain"}, "method__window", "method='plain' has no settings"),
         ({"procedure": "turns"}, "procedure__beta", "procedure='turns' has no settings"),
         ({"method": SSMix}, "method__windw", "method=<class .*> has no settings"),

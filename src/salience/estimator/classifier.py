@@ -9,7 +9,7 @@ import random
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, fields, is_dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +27,7 @@ from salience.classify import TextClassifier, load
 from salience.data.splitting import default_share, group_numbers, split
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.errors import InputError, listed, quoted, unknown
+from salience.errors import InputError, listed, one_line, quoted, unknown
 from salience.estimator.inputs import Targets, as_groups, as_texts, class_names, targets_of
 from salience.files import files_in, resolved, whole_folder, write_whole
 from salience.mixing.choosing import choose_method, settable_fields, written_method
@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 SETTINGS = "salience.json"  # the file of an estimator's settings, beside its Hugging Face checkpoint
 
 
+@dataclass(eq=False, repr=False)
 class SalienceClassifier(ClassifierMixin, BaseEstimator):
     """A text classifier, trained by the default recipe of `salience train`.
 
@@ -91,52 +92,28 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
             models that have not seen them and before the temperature; None without an estimate. It is not saved.
     """
 
-    def __init__(
-        self,
-        method: Any = None,
-        model: str = "minilm",
-        *,
-        method_options: dict[str, Any] | None = None,
-        model_options: dict[str, Any] | None = None,
-        clean: float = 0.5,
-        procedure: Standard | Turns | None = None,
-        steps: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        pooling: str = "auto",
-        head_rate: float | None = None,
-        max_length: int | None = None,
-        long: str = "head",
-        validation_share: float | None = 0.0,
-        estimate: str = "none",
-        calibrate: bool | None = None,
-        class_weights: str | Mapping[str, float] = "none",
-        label_smoothing: float = 0.0,
-        precision: str = "auto",
-        device: str = "auto",
-        random_state: int | np.random.RandomState | None = 0,
-    ):
-        self.method = method
-        self.model = model
-        self.method_options = method_options
-        self.model_options = model_options
-        self.clean = clean
-        self.procedure = procedure
-        self.steps = steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.pooling = pooling
-        self.head_rate = head_rate
-        self.max_length = max_length
-        self.long = long
-        self.validation_share = validation_share
-        self.estimate = estimate
-        self.calibrate = calibrate
-        self.class_weights = class_weights
-        self.label_smoothing = label_smoothing
-        self.precision = precision
-        self.device = device
-        self.random_state = random_state
+    method: Any = None
+    model: str = "minilm"
+    _: KW_ONLY
+    method_options: dict[str, Any] | None = None
+    model_options: dict[str, Any] | None = None
+    clean: float = 0.5
+    procedure: Standard | Turns | None = None
+    steps: int | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    pooling: str = "auto"
+    head_rate: float | None = None
+    max_length: int | None = None
+    long: str = "head"
+    validation_share: float | None = 0.0
+    estimate: str = "none"
+    calibrate: bool | None = None
+    class_weights: str | Mapping[str, float] = "none"
+    label_smoothing: float = 0.0
+    precision: str = "auto"
+    device: str = "auto"
+    random_state: int | np.random.RandomState | None = 0
 
     def __sklearn_tags__(self) -> Tags:
         """The tags of the estimator: its input is texts, one-dimensional."""
@@ -147,13 +124,13 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name.
-
-        Args:
-            deep: whether to include the settings of the method and of the procedure, as `method__window`.
-        """
+        """The parameters by name; `deep` adds the settings of the method and of the procedure, as `method__window`."""
         parameters = super().get_params(deep=False)
-        return parameters | nested_parameters(parameters) if deep else parameters
+        if not deep:
+            return parameters
+        method, procedure = settings_of(self.method, self.method_options), fields_of(self.procedure)
+        parameters |= {f"method__{name}": value for name, value in method.items()}
+        return parameters | {f"procedure__{name}": value for name, value in procedure.items()}
 
     def set_params(self, **parameters: Any) -> Self:
         """Sets parameters by name, and settings of the method and of the procedure as `method__window`.
@@ -165,24 +142,19 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         """
         nested = {name: parameters.pop(name) for name in list(parameters) if "__" in name}
         super().set_params(**parameters)
-        now = super().get_params(deep=False)
-        before = nested_parameters(now)
-        changed: dict[str, Any] = {}
         for name, value in nested.items():
-            if name in before and before[name] == value:
+            known, (owner, _, field) = self.get_params(), name.partition("__")
+            if name not in known:
+                if owner in known and not any(each.startswith(f"{owner}__") for each in known):
+                    raise InputError(f"{name} cannot be set: {owner}={known[owner]!r} has no settings")
+                raise unknown("parameter", name, known)
+            if known[name] == value:
                 continue
-            owner, _, field = name.partition("__")
-            if owner not in ("method", "procedure"):
-                raise unknown("parameter", name, [*now, *before])
-            owned = (now | changed)[owner]
-            check_field(name, owner, owned, field)
-            if isinstance(owned, str):
-                method, options = named(owned, (now | changed)["method_options"])
-                changed |= {"method": method, "method_options": options | {field: value}}
+            if isinstance(known[owner], str):
+                self.method, options = named(known[owner], self.method_options)
+                self.method_options = options | {field: value}
             else:
-                changed[owner] = replace(owned, **{field: value})
-        for name, value in changed.items():
-            setattr(self, name, value)
+                setattr(self, owner, replace(known[owner], **{field: value}))
         return self
 
     def fit(self, X: Sequence, y: Sequence, groups: Sequence | None = None) -> SalienceClassifier:
@@ -266,10 +238,10 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         texts = as_texts(X, allow_empty=True)
-        kinds = {True: "pairs of texts", False: "single texts"}
-        if self.pairs_ is not None and self.pairs_ != (texts.second is not None):
-            actual, expected = kinds[not self.pairs_], kinds[self.pairs_]
-            raise InputError(f"X contains {actual}, but the classifier was fitted on {expected}: give {expected}")
+        given = texts.second is not None
+        if self.pairs_ not in (None, given):
+            kinds = ("single texts", "pairs of texts")
+            raise InputError(f"X contains {kinds[given]}, but the classifier was fitted on {kinds[not given]}")
         return self.classifier_.predict_proba(texts)
 
     def predict(self, X: Sequence) -> np.ndarray:
@@ -307,10 +279,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
             OSError: the folder cannot be written; it is unchanged then.
         """
         check_is_fitted(self)
-        parameters = self.get_params(deep=False)
-        if isinstance(self.random_state, np.random.RandomState):
-            parameters["random_state"] = self.seed_
-        settings = {"parameters": stored_parameters(parameters), **stored_targets(self.targets_)}
+        settings = stored_parameters(self) | stored_targets(self.targets_)
         settings |= {"pairs": self.pairs_, "seed": self.seed_}
         target = resolved(Path(folder).expanduser())
         if target.exists() and not target.is_dir():
@@ -343,31 +312,31 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
             InputError: the folder has no trained classifier, or its settings are damaged.
         """
         place = Path(folder).expanduser()
-        file, settings = place / SETTINGS, {}
-        if file.is_file():
+        file = place / SETTINGS
+        with undamaged(file):
+            settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+            parameters = dict(settings.get("parameters", {}))
             try:
-                settings = json.loads(file.read_text(encoding="utf-8"))
-            except (OSError, ValueError, RecursionError) as error:
-                raise damaged(place, error) from error
-            if not isinstance(settings, dict) or not isinstance(settings.get("parameters", {}), dict):
-                raise damaged(place, "it does not contain settings")
-        estimator = cls(**loaded_parameters(place, settings.get("parameters", {}), cls().get_params(deep=False)))
+                without_retired(parameters, str(place))
+            except InputError as error:  # it predicts as before
+                warnings.warn(f"{error}; a further fit does without it", stacklevel=2)
+            parameters = {name: value for name, value in parameters.items() if name not in RETIRED}
+            if options := parameters.get("procedure"):
+                name = "turns" if options.keys() <= {field.name for field in fields(Turns)} else "standard"
+                parameters["procedure"] = choose_procedure(name, options)
+            estimator = cls(**parameters)
         estimator.classifier_ = load(folder, None, "cpu", for_predictions(estimator.precision))
-        estimator.targets_ = loaded_targets(place, settings, estimator.classifier_)
+        with undamaged(file):
+            estimator.targets_ = loaded_targets(settings, estimator.classifier_)
         estimator.pairs_, estimator.seed_ = settings.get("pairs"), settings.get("seed")
         estimator.estimate_ = estimator.out_of_fold_ = None
         return estimator
 
 
 def recipe_of(parameters: Mapping[str, Any], seed: int) -> tuple[Recipe, Any]:
-    """The recipe for the parameters of the estimator, and the method if it is given as an object, else None.
-
-    Raises:
-        InputError: a parameter has a value that is not allowed.
-    """
+    """The recipe for the parameters of the estimator, and the method if it is given as an object, else None."""
     settings = plain({name: value for name, value in parameters.items() if name not in ("random_state", "procedure")})
-    for name in ("method_options", "model_options"):
-        settings[name] = {} if settings[name] is None else settings[name]
+    settings |= {name: settings[name] or {} for name in ("method_options", "model_options")}
     method, procedure = parameters["method"], parameters["procedure"]
     if method is None or isinstance(method, str):
         settings["method"], method = method, None
@@ -412,33 +381,25 @@ def seed_from(random_state: int | np.random.RandomState | None) -> int:
 
 
 def parted(texts: Texts, recipe: Recipe, names: Sequence[str]) -> tuple[Sequence[int], Sequence[int]]:
-    """The indices of training texts and of validation texts. Neither groups nor equal texts are divided.
-
-    Raises:
-        InputError: a class has a single text, which cannot be in both parts; or as `split`.
-    """
-    labels, units = texts.known_labels, group_numbers(texts)
+    """The indices of training texts and of validation texts. Neither groups nor equal texts are divided."""
+    labels = texts.known_labels
     share = default_share(len(labels)) if recipe.validation_share is None else recipe.validation_share
     if share == 0:
         return range(len(labels)), []
     if labels.ndim == 2:
-        several = [tuple(names[number] for number in np.flatnonzero(row).tolist()) for row in labels]
-        return split(several, share, recipe.seed, units=units)
-    for number, count in enumerate(np.bincount(labels)):
-        if count == 1:
-            raise InputError(
-                f"the class {quoted(names[number])} has a single text, too few to hold some out for validation; "
-                "add texts, or set validation_share=0"
-            )
-    return split([names[number] for number in labels], share, recipe.seed, units=units)
+        named_labels = [tuple(names[number] for number in np.flatnonzero(row)) for row in labels]
+        return split(named_labels, share, recipe.seed, units=group_numbers(texts))
+    for number in np.flatnonzero(np.bincount(labels) == 1):
+        raise InputError(
+            f"the class {quoted(names[number])} has a single text, too few to hold some out for validation; "
+            "add texts, or set validation_share=0"
+        )
+    return split([names[number] for number in labels], share, recipe.seed, units=group_numbers(texts))
 
 
 @contextmanager
 def restored_generators() -> Iterator[None]:
-    """Restores the states of the global random generators at the end of the `with`.
-
-    Otherwise training, which seeds these generators, would decide which seeds are drawn after it.
-    """
+    """Restores the global random generators: else training, which seeds them, would decide what is drawn after it."""
     python, numpy = random.getstate(), np.random.get_state()
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         try:
@@ -457,49 +418,43 @@ def named(method: str, options: Mapping[str, Any] | None) -> tuple[str, dict[str
     return name, {**(options or {}), **written}
 
 
-def nested_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of the method and of the procedure, as `method__window` and `procedure__beta`."""
-    method, procedure = parameters["method"], parameters["procedure"]
+def settings_of(method: Any, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The settings of a method with their values; empty for what is no method, which `fit` reports."""
+    if not isinstance(method, str):
+        return fields_of(method)
     try:
-        if isinstance(method, str):
-            method = choose_method(*named(method, parameters["method_options"]))
-    except (TypeError, ValueError, AttributeError):  # `fit` reports the error
-        method = None
-    has_settings = hasattr(method, "resolve") and not isinstance(method, type)
-    nested = {f"method__{name}": getattr(method, name) for name in (settable_fields(method) if has_settings else [])}
-    settings = asdict(procedure) if isinstance(procedure, Standard | Turns) else {}
-    return nested | {f"procedure__{name}": value for name, value in settings.items()}
+        name, given = named(method, options)
+        usual = choose_method(name)
+    except (TypeError, ValueError):
+        return {}
+    return {} if usual is None else {each: given.get(each, getattr(usual, each)) for each in settable_fields(usual)}
 
 
-def check_field(name: str, owner: str, value: Any, field: str) -> None:
-    """Checks that a method or a procedure has a field."""
-    known: list[str] = []
-    if owner == "method" and isinstance(value, str):
-        method = choose_method(value.partition(":")[0])
-        known = [] if method is None else settable_fields(method)
-    elif is_dataclass(value) and not isinstance(value, type):
-        known = [declared.name for declared in fields(value)]
-    if field in known:
-        return
-    if value is None:
-        raise InputError(f"{name} cannot be set, because no {owner} is given: set {owner} too")
-    if not known:
-        raise InputError(f"{name} cannot be set: {owner}={value!r} has no settings")
-    raise unknown("parameter", name, [f"{owner}__{each}" for each in known])
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of an object of a dataclass; empty for anything else."""
+    if isinstance(value, type) or not is_dataclass(value):
+        return {}
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def damaged(folder: Path, reason: object) -> InputError:
-    """The error for a damaged settings file."""
-    return InputError(f"{folder / SETTINGS} is damaged ({reason}); save the classifier again")
+@contextmanager
+def undamaged(file: Path) -> Iterator[None]:
+    """Inside the `with`, errors on the content of the file of settings are reported in one line."""
+    try:
+        yield
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError) as error:
+        raise InputError(f"{file} is damaged ({one_line(error, 200)}); save the classifier again") from error
 
 
-def stored_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+def stored_parameters(estimator: SalienceClassifier) -> dict[str, Any]:
     """The parameters as values of JSON. A method or procedure is stored by its name and its settings."""
-    if not isinstance(parameters["method"], str | None):
-        method, options = written_method(parameters["method"])
-        parameters = parameters | {"method": method, "method_options": options}
-    if parameters["procedure"] is not None:
-        parameters = parameters | {"procedure": asdict(parameters["procedure"])}
+    parameters = estimator.get_params(deep=False)
+    if isinstance(estimator.random_state, np.random.RandomState):
+        parameters["random_state"] = estimator.seed_
+    if not isinstance(estimator.method, str | None):
+        parameters["method"], parameters["method_options"] = written_method(estimator.method)
+    if estimator.procedure is not None:
+        parameters["procedure"] = asdict(estimator.procedure)
     stored = plain(parameters)
     for name, value in stored.items():
         try:
@@ -509,24 +464,7 @@ def stored_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
                 f"the parameter {name}={value!r} cannot be saved ({error}); set it to numbers, strings, lists and "
                 "dicts of these before saving"
             ) from error
-    return stored
-
-
-def loaded_parameters(folder: Path, parameters: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that `stored_parameters` stored."""
-    try:
-        without_retired(parameters, str(folder))
-    except InputError as error:  # it predicts as before
-        warnings.warn(f"{error}; a further fit does without it", stacklevel=3)
-    stored = {name: value for name, value in parameters.items() if name not in RETIRED}
-    options = stored.pop("procedure", None)
-    for name in stored:
-        if name not in known:
-            raise unknown(f"parameter in {folder}:", name, known)
-    if options:
-        procedure = "turns" if options.keys() <= {field.name for field in fields(Turns)} else "standard"
-        stored["procedure"] = choose_procedure(procedure, options)
-    return stored
+    return {"parameters": stored}
 
 
 def stored_targets(targets: Targets) -> dict[str, Any]:
@@ -542,20 +480,15 @@ def stored_targets(targets: Targets) -> dict[str, Any]:
     return {"classes": values, "classes_type": targets.classes.dtype.str} | several
 
 
-def loaded_targets(folder: Path, settings: Mapping[str, Any], classifier: TextClassifier) -> Targets:
+def loaded_targets(settings: Mapping[str, Any], classifier: TextClassifier) -> Targets:
     """What `stored_targets` stored, or what a model predicts that `salience train` has written."""
     classes, dtype = np.array(classifier.labels), None
-    try:
-        if "classes" in settings:
-            classes = np.array(settings["classes"], dtype=np.dtype(settings["classes_type"]))
-            if class_names(classes) != list(classifier.labels):
-                raise damaged(folder, "its classes differ from the labels in config.json")
-        if classifier.multi_label:
-            dtype = np.dtype(settings.get("predicted_type", "int64"))
-    except InputError:
-        raise
-    except (TypeError, ValueError, OverflowError, KeyError) as error:
-        raise damaged(folder, error) from error
-    if dtype is not None and dtype.kind not in "biuf":
-        raise damaged(folder, f"{quoted(dtype)} is no type of numbers")
+    if "classes" in settings:
+        classes = np.array(settings["classes"], np.dtype(settings["classes_type"]))
+        if class_names(classes) != list(classifier.labels):
+            raise ValueError("its classes differ from the labels in config.json")
+    if classifier.multi_label:
+        dtype = np.dtype(settings.get("predicted_type", "int64"))
+        if dtype.kind not in "biuf":
+            raise ValueError(f"{quoted(dtype)} is no type of numbers")
     return Targets(classes, dtype)

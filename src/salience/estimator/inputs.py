@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -22,56 +23,58 @@ from salience.errors import InputError, quoted, unknown
 COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)  # what the labels of a text can stand in
 
 
-def as_texts(X: Sequence, allow_empty: bool = False) -> Texts:
-    """What `X` holds: texts, or pairs of texts.
+def as_texts(X: Any, allow_empty: bool = False) -> Texts:
+    """The texts or pairs of texts in a list, array or pandas column. Rows of one value, as in a table, are texts.
 
     Lone surrogates are replaced by U+FFFD, as in files.
 
     Args:
-        X: a list, array or pandas column of N texts or N pairs of texts. Arrays and tables (N, 1) stand for N texts.
         allow_empty: whether empty and blank texts are allowed, as in predictions; a model learns nothing from them.
 
     Raises:
         InputError: `X` is not a sequence or is empty; or a text is missing, empty or not a string (names the index).
     """
-    if isinstance(X, str | bytes):
-        raise InputError("X is one text; give a sequence of texts, for example [text]")
-    if issparse(X):
-        raise InputError("X is a sparse matrix; this classifier reads texts: give a sequence of strings")
-    if isinstance(X, Mapping | Set):
-        raise InputError(f"X is a {type(X).__name__}; give the texts in a list, an array or a pandas column")
     try:
+        if isinstance(X, str | bytes | Mapping | Set) or issparse(X):
+            raise TypeError
         rows = list(np.asarray(X) if hasattr(X, "__array__") else X)
     except TypeError as error:
-        raise InputError(f"X is {described(X)}; give a sequence of texts") from error
+        raise InputError(
+            f"X is {described(X)}; give a sequence of texts: a list, an array or a pandas column, and no sparse matrix"
+        ) from error
     if not rows:
         raise InputError("no texts: X is empty; give at least one text")
-    single = (list, tuple, np.ndarray)  # a row with one column stands for its only value
-    rows = [row[0] if isinstance(row, single) and np.ndim(row) == 1 and len(row) == 1 else row for row in rows]
-
-    def is_pair(row: object) -> bool:
-        return (isinstance(row, list | tuple) and len(row) == 2) or (isinstance(row, np.ndarray) and row.shape == (2,))
-
-    def checked(value: object, place: str) -> str:
-        if isinstance(value, str):
-            text = well_formed(value) if allow_empty else text_of(value)
-            if text is None:
-                raise InputError(f"{place} is an empty text; remove this row, or give it a text")
-            return str(text)  # also for strings of NumPy
-        if is_missing(value):
-            raise InputError(f"{place} is missing ({value!r}); remove this row, or give it a text")
-        raise InputError(f"{place} is {described(value)}, not a text or a pair of texts; give strings")
-
-    if not is_pair(rows[0]):
-        return Texts([checked(row, f"X[{index}]") for index, row in enumerate(rows)])
+    rows = [row[0] if is_row(row, 1) else row for row in rows]
+    if not is_row(rows[0], 2):
+        return Texts([checked_text(row, f"X[{index}]", allow_empty) for index, row in enumerate(rows)])
     for index, row in enumerate(rows):
-        if not is_pair(row):
+        if not is_row(row, 2):
             raise InputError(f"X[0] is a pair of texts, but X[{index}] is {described(row)}; give pairs of texts only")
-    first, second = ([checked(row[part], f"X[{index}][{part}]") for index, row in enumerate(rows)] for part in (0, 1))
+    first, second = (
+        [checked_text(row[part], f"X[{index}][{part}]", allow_empty) for index, row in enumerate(rows)]
+        for part in (0, 1)
+    )
     return Texts(first, second)
 
 
-def described(value: object) -> str:
+def is_row(value: Any, width: int) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.shape == (width,)
+    return isinstance(value, list | tuple) and len(value) == width
+
+
+def checked_text(value: Any, place: str, allow_empty: bool) -> str:
+    if is_missing(value):
+        raise InputError(f"{place} is missing ({value!r}); remove this row, or give it a text")
+    if not isinstance(value, str):
+        raise InputError(f"{place} is {described(value)}, not a text or a pair of texts; give strings")
+    text = well_formed(value) if allow_empty else text_of(value)
+    if text is None:
+        raise InputError(f"{place} is an empty text; remove this row, or give it a text")
+    return str(text)  # also for strings of NumPy
+
+
+def described(value: Any) -> str:
     """The type of a value, and its shape if it has one."""
     shape = getattr(value, "shape", None) or ((len(value),) if isinstance(value, list | tuple) else None)
     return type(value).__name__ + (f" of shape {tuple(shape)}" if shape else "")
@@ -84,10 +87,14 @@ def as_groups(groups: Sequence | None, count: int) -> list[str] | None:
     names = column_or_1d(np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups))
     if len(names) != count:
         raise InputError(f"{count} texts, but {len(names)} groups")
-    for index, name in enumerate(names):
-        if is_missing(name):
-            raise InputError(f"groups[{index}] is missing ({name!r}); give a group to each text")
+    check_none_missing(names, "groups")
     return [str(name) for name in names]
+
+
+def check_none_missing(values: Iterable, name: str) -> None:
+    for index, value in enumerate(values):
+        if is_missing(value):
+            raise InputError(f"{name}[{index}] is missing ({value!r}): give it a value, or remove this row")
 
 
 def class_names(classes: np.ndarray) -> list[str]:
@@ -115,17 +122,16 @@ class Targets:
         return classifier.decisions(probabilities).astype(self.dtype)
 
     def known(self, y: Any) -> Any:
-        """Labels in the form of predictions: N lists of names become a matrix of 0 and 1.
-
-        Raises:
-            InputError: a name is not among the classes.
-        """
+        """Labels in the form of predictions: N lists of names, which must be known, become a matrix of 0 and 1."""
         rows = None if self.dtype is None else collections_in(y)
         if rows is None:
             return y
-        if all(isinstance(label, str) for row in rows for label in row):
-            return matrix_of(rows, self.classes.tolist())
-        return np.array([list(row) for row in rows])
+        if not all(isinstance(label, str) for row in rows for label in row):
+            return np.array([list(row) for row in rows])
+        names = self.classes.tolist()
+        for label in set().union(*rows) - set(names):
+            raise unknown("label in y:", str(label), names)
+        return MultiLabelBinarizer(classes=names).fit_transform(rows)
 
 
 def targets_of(y: Any, count: int) -> tuple[Targets, np.ndarray]:
@@ -145,6 +151,9 @@ def targets_of(y: Any, count: int) -> tuple[Targets, np.ndarray]:
     targets, numbers = several_labels(y) or one_label(y, count)
     if len(numbers) != count:
         raise InputError(f"{count} texts, but {len(numbers)} labels")
+    name, same = Counter(class_names(targets.classes)).most_common(1)[0]
+    if same > 1:
+        raise InputError(f"{same} labels in y have the same name, {quoted(name)}; give each another name")
     return targets, numbers
 
 
@@ -159,13 +168,13 @@ def several_labels(y: Any) -> tuple[Targets, np.ndarray] | None:
         if rows is None or all(len(row) == 1 for row in rows):
             return None
         labels = [label for row in rows for label in row]
-        if len({len(row) for row in rows}) > 1 or not labels or not all(
-            isinstance(label, Number | np.bool_) for label in labels
-        ):  # fmt: skip
+        numbers = bool(labels) and all(isinstance(label, Number | np.bool_) for label in labels)
+        if not numbers or len({len(row) for row in rows}) > 1:
             if all(isinstance(row, tuple) for row in rows) and not all(isinstance(label, str) for label in labels):
                 return None  # a tuple such as ("a", 1) is one label
             found = checked_names(rows)
-            return Targets(np.array(found), np.dtype(np.int64)), matrix_of(rows, found)
+            matrix = MultiLabelBinarizer(classes=found).fit_transform(rows)
+            return Targets(np.array(found), np.dtype(np.int64)), matrix
         values, names = np.array([list(row) for row in rows]), None
     elif values.shape[1] < 2:
         return None
@@ -178,9 +187,6 @@ def several_labels(y: Any) -> tuple[Targets, np.ndarray] | None:
             "a text, y should be a 1d array"
         )
     classes = np.arange(values.shape[1]) if names is None else np.array(list(names), dtype=object)
-    name, count = Counter(class_names(classes)).most_common(1)[0]
-    if count > 1:
-        raise InputError(f"{count} columns of y have the name {quoted(name)}; give each column another name")
     dtype = np.dtype(np.int64) if values.dtype == object else values.dtype
     return Targets(classes, dtype), values.astype(np.int64)
 
@@ -194,7 +200,7 @@ def collections_in(y: Any) -> list | None:
 
 
 def checked_names(rows: Sequence) -> list[str]:
-    """The different names in N collections, sorted as those of a file. Raises as `targets_of`."""
+    """The different names in N collections, sorted as those of a file."""
     for index, row in enumerate(rows):
         for label in row:
             if not isinstance(label, str):
@@ -208,18 +214,6 @@ def checked_names(rows: Sequence) -> list[str]:
     return names
 
 
-def matrix_of(rows: Sequence, names: Sequence[str]) -> np.ndarray:
-    """N collections of names as a matrix (N, C) int64. Raises an `InputError` if a name is not among the C names."""
-    numbers = {name: number for number, name in enumerate(names)}
-    found = np.zeros((len(rows), len(names)), np.int64)
-    for index, row in enumerate(rows):
-        for label in row:
-            if label not in numbers:
-                raise unknown(f"label in y[{index}]:", str(label), names)
-            found[index, numbers[label]] = 1
-    return found
-
-
 def one_label(y: Any, count: int) -> tuple[Targets, np.ndarray]:
     """As `targets_of`, where each text has one label."""
     if y is None:
@@ -230,9 +224,7 @@ def one_label(y: Any, count: int) -> tuple[Targets, np.ndarray]:
     labels = column_or_1d(values, warn=True)
     if labels.dtype.kind == "T":  # StringDType of NumPy, which cannot be saved by its name
         labels = labels.astype(object)
-    for index, label in enumerate(labels):
-        if is_missing(label):
-            raise InputError(f"y[{index}] is missing ({label!r}); NaN and None are not labels: remove this row")
+    check_none_missing(labels, "y")
     if labels.dtype == object and len(labels):
         kind = common_kind(labels)
         if issubclass(kind, Number) or (listed and kind is str):
@@ -247,26 +239,24 @@ def one_label(y: Any, count: int) -> tuple[Targets, np.ndarray]:
         raise InputError(f"labels of type {type(labels[0]).__name__} cannot be sorted; give strings") from error
     if len(classes) < 2:
         raise InputError(f"y has only one class, {quoted(classes[0])}; give labels of at least two classes")
-    name, same = Counter(class_names(classes)).most_common(1)[0]
-    if same > 1:
-        raise InputError(f"{same} classes have the same name, {quoted(name)}; give each label another name")
     return Targets(classes), numbers
 
 
 def common_kind(labels: np.ndarray) -> type:
-    """The type of all labels; `Number` stands for all types of numbers. Raises as `targets_of`."""
-    kinds = [
-        next((kind for kind in (Number, np.bool_, str) if isinstance(label, kind)), type(label)) for label in labels
-    ]
-    for index, kind in enumerate(kinds):
-        if kind in (list, dict, set, np.ndarray):
+    """The type of all labels; `Number` stands for all types of numbers."""
+
+    def kind_of(label: Any) -> type:
+        return next((kind for kind in (Number, np.bool_, str) if isinstance(label, kind)), type(label))
+
+    for index, label in enumerate(labels):
+        if kind_of(label) in (list, dict, set, np.ndarray):
             raise InputError(
-                f"y[{index}] is {described(labels[index])}; give one label for each text, such as a string, or a list "
-                "of names for each text"
+                f"y[{index}] is {described(label)}; give one label for each text, such as a string, or a list of "
+                "names for each text"
             )
-        if kind != kinds[0]:
+        if kind_of(label) != kind_of(labels[0]):
             raise InputError(
-                f"y[{index}] is {described(labels[index])}, but y[0] is {described(labels[0])}; "
+                f"y[{index}] is {described(label)}, but y[0] is {described(labels[0])}; "
                 "give labels of one type, for example [str(label) for label in y]"
             )
-    return kinds[0]
+    return kind_of(labels[0])
