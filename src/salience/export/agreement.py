@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,21 +29,12 @@ PAIRS = [((1,), (1,)), ((5, 12), (30, 2)), ((80, 3, 20), (60, 1, 20))]
 
 @dataclass(frozen=True)
 class Agreement:
-    """What an exported classifier predicts, beside the original.
+    """What an exported classifier predicts, beside the original."""
 
-    Args:
-        texts: number of texts.
-        changed: number of texts whose label, or set of labels, is another one.
-        largest: largest difference of a probability.
-        accuracy: the share of texts whose answer is right, of the original and of the export; None if no label is
-            known. Where a text can have several labels, all of them must be right.
-        kind: what an answer is, for messages.
-    """
-
-    texts: int
-    changed: int
-    largest: float
-    accuracy: tuple[float, float] | None
+    texts: int  # number of texts
+    changed: int  # of how many the answer, a label or a set of labels, is another one
+    largest: float  # largest difference of a probability
+    accuracy: tuple[float, float] | None  # of the original and of the export; None if no label is known
     kind: Labels
 
     @property
@@ -57,17 +48,15 @@ class Agreement:
         return self.share >= ENOUGH and self.largest <= 1
 
     def __str__(self) -> str:
-        what = self.kind.answer if self.texts == 1 else self.kind.answers
         line = (
-            f"{self.changed:,} of {self.texts:,} {what} changed ({self.share:.2%} agree), largest difference "
-            f"of a probability {self.largest:.2g}"
+            f"{self.changed:,} of {self.texts:,} {self.kind.answers} changed ({self.share:.2%} agree), largest "
+            f"difference of a probability {self.largest:.2g}"
         )
         if self.accuracy is None:
             return line
         return line + ", {} {:.4f} instead of {:.4f}".format(self.kind.accuracy, *self.accuracy[::-1])
 
     def as_json(self) -> dict[str, Any]:
-        """The values as they are written to a file."""
         values: dict[str, Any] = {
             "texts": self.texts, f"{self.kind.answers} changed": self.changed,
             "largest difference of a probability": self.largest,
@@ -90,24 +79,15 @@ def agreement(original: TextClassifier, exported: TextClassifier, texts: Texts) 
     return Agreement(len(texts), int((before != after).any(1).sum()), largest, accuracy, kind)
 
 
-def made_up_batches(classifier: TextClassifier) -> Iterator[Batch]:
-    """Yields batches of texts of random tokens: single texts and pairs, with and without padding."""
-    for lengths in SINGLE:
-        yield made_up_batch(classifier, lengths)
-    for first, second in PAIRS:
-        yield made_up_batch(classifier, first, second)
+def made_up_batches(classifier: TextClassifier) -> list[Batch]:
+    """Batches of texts of random tokens: single texts and pairs, with and without padding."""
+    single = [made_up_batch(classifier, lengths) for lengths in SINGLE]
+    return single + [made_up_batch(classifier, first, second) for first, second in PAIRS]
 
 
-def made_up_batch(
-    classifier: TextClassifier, first: Sequence[int], second: Sequence[int] | None = None, seed: int = 0
-) -> Batch:
-    """Texts of random tokens as one batch.
-
-    Args:
-        first: number of words of each text.
-        second: number of words of each second text; None for single texts.
-    """
-    random = np.random.default_rng(seed)
+def made_up_batch(classifier: TextClassifier, first: Sequence[int], second: Sequence[int] | None = None) -> Batch:
+    """Texts of random tokens as one batch, by the number of words of each text, and of each second text of pairs."""
+    random = np.random.default_rng(0)
     tokenizer = classifier.tokenizer
     vocabulary = sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids))
 
@@ -120,10 +100,7 @@ def made_up_batch(
 
 
 def check_parity(classifier: TextClassifier, exported: OnnxModel) -> float:
-    """Checks that an export in float32 computes the logits of the original.
-
-    Returns:
-        The largest difference of a logit, relative to the range of all logits.
+    """The largest difference of a logit between an export in float32 and the original, relative to their range.
 
     Raises:
         InputError: it is above `TOLERANCE`, or onnxruntime cannot compute a batch.

@@ -30,19 +30,14 @@ def write_export(
     classifier: TextClassifier, folder: Path, texts: Texts | None, int8: bool, accept: Callable[[Agreement], None],
     pairs: bool | None,
 ) -> Agreement | None:  # fmt: skip
-    """Writes an exported classifier to an empty folder.
+    """Writes an exported classifier, which is on a CPU, to an empty folder, and returns the result on the texts.
 
     Args:
-        classifier: a classifier of torch, on a CPU.
-        folder: where to write.
         texts: texts on which the export is compared with the original; None compares it on made-up texts only.
         int8: whether weights and products are rounded to 8 bits.
         accept: is called with the result on the texts, and raises an error to refuse it.
-        pairs: whether the classifier was trained on pairs of texts; None if that is not known. The server refuses
-            the other kind.
-
-    Returns:
-        The result on the texts.
+        pairs: whether the classifier was trained on pairs of texts, of which the server refuses the other kind; None
+            if that is not known.
 
     Raises:
         InputError: the model cannot be exported, or the export computes something else.
@@ -83,7 +78,9 @@ def write_export(
     if served:  # over HTTP, by a program and a Dockerfile that runs it
         with as_file(files(PACKAGE).joinpath("templates", "serve.py")) as program:
             shutil.copyfile(program, folder / "serve.py")
-        write_whole(folder / "Dockerfile", dockerfile())
+        versions = {name: version(name) for name in ("onnxruntime", "tokenizers", "numpy")}
+        python = ".".join(platform.python_version_tuple()[:2])
+        write_whole(folder / "Dockerfile", f"{render(PACKAGE, 'Dockerfile.jinja', python=python, **versions)}\n")
     return held
 
 
@@ -92,26 +89,12 @@ def is_served(exported: TextClassifier) -> bool:
     return exported.long == "head"
 
 
-def dockerfile() -> str:
-    """The Dockerfile, with the versions of Python and of the packages with which the export was compared."""
-    versions = {name: version(name) for name in ("onnxruntime", "tokenizers", "numpy")}
-    python = ".".join(platform.python_version_tuple()[:2])
-    return f"{render(PACKAGE, 'Dockerfile.jinja', python=python, **versions)}\n"
-
-
 def quantize(file: Path, external: bool = False) -> None:
     """Replaces a model by one whose linear layers have weights in int8, and round what they read to 8 bits.
 
     Products of matrices are computed with 8-bit numbers, everything else in float32. Every column of a weight matrix
     has its own scale. Weights are rounded to 7 bits: on processors without VNNI, the products of 8-bit numbers are
     added in pairs in 16 bits, which would overflow. So the results are the same on all processors.
-
-    Args:
-        file: a model in float32.
-        external: whether its weights are in a second file, `file.data`.
-
-    Raises:
-        InputError: onnxruntime is not installed.
     """
     quantization = needed("onnxruntime.quantization")
     source = file.rename(file.with_name("float32.onnx"))  # a second file keeps its name, to which the model refers

@@ -37,15 +37,11 @@ class Logits(nn.Module):
 
 
 def write_onnx(model: PreTrainedModel, example: Batch, file: Path) -> None:
-    """Writes a classifier as ONNX. Batches of all sizes and texts of all lengths can be predicted with the file.
+    """Writes a classifier, which is on a CPU in float32, as ONNX of standard operators.
 
     Its inputs are `input_ids`, `attention_mask` and, if the model reads them, `token_type_ids`, all (B, T) int64; its
-    output is `logits` (B, C) float32. It consists of standard operators.
-
-    Args:
-        model: the classifier, on a CPU, with weights in float32.
-        example: two texts or more of different lengths, which are traced.
-        file: the file to write. Weights of more than 2 GB are written to `file.data`.
+    output is `logits` (B, C) float32. Two texts or more of different lengths are traced, and batches of all sizes and
+    lengths can be predicted. Weights of more than 2 GB are written to `file.data`.
 
     Raises:
         InputError: the exporter does not support the model.
@@ -66,7 +62,7 @@ def write_onnx(model: PreTrainedModel, example: Batch, file: Path) -> None:
             read_first_token_only(program.model)
             program.save(str(file), external_data=needs_two_files(model))
     except (RuntimeError, torch.onnx.OnnxExporterError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(
             f"models of the type {model.config.model_type} cannot be exported to ONNX: {reason[:200]}"
         ) from error
@@ -87,8 +83,7 @@ def quiet() -> Iterator[None]:
     try:
         for logger in loggers:
             logger.setLevel(logging.ERROR)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
@@ -96,11 +91,7 @@ def quiet() -> Iterator[None]:
 
 
 def read_first_token_only(model: ir.Model) -> None:
-    """Moves the choice of the first position from the end of a network towards its beginning, as far as it goes.
-
-    Args:
-        model: a network; changed in place.
-    """
+    """Moves the choice of the first position from the end of a network towards its beginning, as far as it goes."""
     graph = model.graph
     wanted: dict[tuple[ir.Node, int], int] = {}  # inputs of nodes of which only the first position is read: the axis
     narrowed: dict[ir.Value, int] = {}  # values that are computed at their first position only: the axis
