@@ -29,7 +29,7 @@ SHORT = 128  # tokens; up to this length two products are faster than fused atte
 
 
 def has_interface(encoder: nn.Module) -> bool:
-    """Whether the encoder uses transformers' attention interface, as most encoders of transformers do."""
+    """Whether the encoder uses transformers' attention interface, as most of them do."""
     return getattr(type(encoder), "_can_set_attn_implementation", lambda: False)()
 
 
@@ -47,7 +47,7 @@ def attending_by(encoder: PreTrainedModel, name: str) -> Iterator[None]:
 def differentiating_in_bf16(model: nn.Module) -> AbstractContextManager:
     """Inside the `with`, bf16's autocast on a processor computes attention so that its backward pass is fast.
 
-    Models that do not use fused attention through transformers' attention interface stay as they are.
+    Models without fused attention by transformers' attention interface stay as they are.
     """
     encoder = encoder_of(unwrapped(model))
     if not has_interface(encoder) or encoder.config._attn_implementation != "sdpa":
@@ -61,7 +61,7 @@ def attention_in_bf16(
     """Fused attention, or the same by other operations where a gradient is needed in bf16 on a processor.
 
     The signature is that of transformers' attention interface; `query`, `key` and `value` are (B, H, T, D / H), the
-    result is (B, T, H, D / H). A mask is bool, or None if nothing is padded.
+    result is (B, T, H, D / H).
     """
     others.pop("output_attentions", None)
     causal = others.get("is_causal")
@@ -95,21 +95,13 @@ class Reached(Exception):
 
 @dataclass
 class Capture:
-    """A request for the attention of one layer, and its result.
+    """A request for the attention of one layer, and its result."""
 
-    Attributes:
-        layer: the layer's number; 0 is the first.
-        head: one head, or None for all.
-        stops: whether the forward pass ends at the layer.
-        calls: number of layers that have run.
-        probabilities: (B, H, T, T) or (B, 1, T, T), once the layer is reached.
-    """
-
-    layer: int
-    head: int | None
-    stops: bool
-    calls: int = 0
-    probabilities: Tensor | None = None
+    layer: int  # 0 is the first
+    head: int | None  # None for all
+    stops: bool  # whether the forward pass ends at the layer
+    calls: int = 0  # number of layers that have run
+    probabilities: Tensor | None = None  # (B, H, T, T) or (B, 1, T, T), once the layer is reached
 
 
 capturing: ContextVar[Capture] = ContextVar("capturing")
@@ -132,11 +124,7 @@ def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = Non
 
 
 def attention_and_logits(model: nn.Module, batch: Batch, layer: int, head: int | None = None) -> tuple[Tensor, Tensor]:
-    """What `attention` gives, and the model's logits (B, C), from one pass where the attention interface is used.
-
-    Raises:
-        ValueError: as `attention`.
-    """
+    """What `attention` gives, and the model's logits (B, C), from one pass where the attention interface is used."""
     return read_attention(model, batch, layer, head, stops=False)
 
 
@@ -170,10 +158,7 @@ def read_attention(model: nn.Module, batch: Batch, layer: int, head: int | None,
 
 
 def captured_attention(module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **others):
-    """Fused attention, and at the requested layer stores its probabilities; the forward pass may end there.
-
-    The signature is that of transformers' attention interface; `query`, `key` and `value` are (B, H, T, D / H).
-    """
+    """Fused attention, which stores its probabilities at the requested layer; the forward pass may end there."""
     capture = capturing.get()
     if capture.calls == capture.layer:
         one = slice(None) if capture.head is None else slice(capture.head, capture.head + 1)
@@ -189,12 +174,7 @@ def captured_attention(module, query: Tensor, key: Tensor, value: Tensor, attent
 
 
 def probabilities(query: Tensor, key: Tensor, mask: Tensor | None, scaling: float) -> Tensor:
-    """softmax(Q K^T scaling): (B, H, T, T), computed in float32 at least.
-
-    Args:
-        query, key: (B, H, T, D / H).
-        mask: broadcasts over (B, H, T, T); bool (True may be attended to) or additive. None if nothing is padded.
-    """
+    """softmax(Q K^T scaling): (B, H, T, T), computed in float32 at least, with a mask that is bool or additive."""
     wide = torch.promote_types(query.dtype, torch.float32)
     with torch.autocast(query.device.type, enabled=False):
         scores = query.to(wide) @ key.to(wide).transpose(2, 3) * scaling

@@ -32,10 +32,7 @@ def forward(
 
 
 def inputs_of(model: nn.Module, batch: Batch) -> dict[str, Tensor]:
-    """What the model reads of a batch, by the names of the arguments of its `forward`; each (B, T).
-
-    A model whose attribute `reads_word_mask` is true, as that of attention classifiers, is given where words are.
-    """
+    """What the model reads of a batch, by the names of the arguments of its `forward`; each (B, T)."""
     inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
     if getattr(unwrapped(model), "reads_word_mask", False):
         inputs["word_mask"] = batch.segment > 0
@@ -52,22 +49,14 @@ class Reading:
 
     @property
     def value(self) -> Tensor:
-        """The representation, (B, T, D) or (B, D).
-
-        Raises:
-            RuntimeError: the model has not been called inside the `with`.
-        """
+        """The representation, (B, T, D) or (B, D)."""
         if self._value is None:
             raise RuntimeError("call the model inside the `with` before its representation is read")
         return self._value
 
     @property
     def gradient(self) -> Tensor:
-        """The gradient of the loss with respect to the representation, shaped like it.
-
-        Raises:
-            RuntimeError: the loss has not been back-propagated.
-        """
+        """The gradient of the loss with respect to the representation, shaped like it."""
         if self._value is None or self._value.grad is None:
             raise RuntimeError("the loss must be back-propagated before its gradient is read")
         return self._value.grad
@@ -116,9 +105,7 @@ def observing(model: nn.Module, level: str | int, function: Callable) -> Iterato
     """
     modules = stages(model)
     below = takewhile(lambda stage: stage[0] != level, modules.items())
-    turn = sum(
-        module is modules[level] for _, module in below
-    )  # above 0 only for layers that are called several times
+    turn = sum(module is modules[level] for _, module in below)  # above 0 for layers that are called several times
 
     def after(call: int, arguments: tuple, result):
         return function(result) if call == turn else None
@@ -129,11 +116,9 @@ def observing(model: nn.Module, level: str | int, function: Callable) -> Iterato
 
 @contextmanager
 def rewriting_arguments(module: nn.Module, function: Callable[[dict], dict], turn: int = 0) -> Iterator[None]:
-    """Inside the `with`, the module's arguments are updated by `function` of them.
+    """Inside the `with`, arguments of the module are replaced by those that `function` gives for all of them by name.
 
-    Args:
-        function: maps all arguments by name to those to change.
-        turn: number of the first call of the module that is changed; 0 is the first.
+    Calls before number `turn`, from 0, stay as they are.
     """
     names = inspect.signature(module.forward)
 
@@ -150,11 +135,7 @@ def rewriting_arguments(module: nn.Module, function: Callable[[dict], dict], tur
 
 @contextmanager
 def hooked(register: Callable, action: Callable) -> Iterator[None]:
-    """Inside the `with`, a hook that calls `action` with the number of the call, from 0, and the hook's arguments.
-
-    Args:
-        register: a module's method that registers hooks, such as `module.register_forward_hook`.
-    """
+    """Inside the `with`, a hook that calls `action` with the number of the call, from 0, and the hook's arguments."""
     calls = count()
     handle = register(lambda module, *passing: action(next(calls), *passing))
     try:

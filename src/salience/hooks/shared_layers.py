@@ -20,21 +20,15 @@ from salience.hooks.stages import layers_of, unwrapped, whole_level
 
 
 class Trunk:
-    """What the layers up to a level returned in the first pass, and the tensors at which that pass was cut.
-
-    Attributes:
-        level: that of the last shared layer.
-        result: what that layer returned: a tensor, or a tuple that begins with it.
-        cuts: pairs of a tensor with the graph of the shared layers and its copy without.
-    """
+    """What the layers up to a level returned in the first pass, and the tensors at which that pass was cut."""
 
     def __init__(self, level: str | int):
-        self.level = level
-        self.result: Any = None
-        self.cuts: list[tuple[Tensor, Tensor]] = []
+        self.level = level  # that of the last shared layer
+        self.result: Any = None  # what that layer returned: a tensor, or a tuple that begins with it
+        self.cuts: list[tuple[Tensor, Tensor]] = []  # tensors with the graph of the shared layers, and copies without
 
     def cut(self, value: Tensor) -> Tensor:
-        """A copy of the tensor with the same values at which a backward pass ends."""
+        """A copy of the tensor at which a backward pass ends."""
         for known, copy in self.cuts:
             if known is value:
                 return copy
@@ -55,8 +49,8 @@ def trunk_level(model: nn.Module, level: str | int | float) -> str | int | None:
 def parted(model: nn.Module, level: str | int) -> tuple[list[nn.Module], list[nn.Module]]:
     """The layers up to `level`, and those after it."""
     layers = layers_of(model)
-    count = list(layers).index(level) + 1
-    return list(layers.values())[:count], list(layers.values())[count:]
+    count, modules = list(layers).index(level) + 1, list(layers.values())
+    return modules[:count], modules[count:]
 
 
 @contextmanager

@@ -66,10 +66,9 @@ def stages(model: nn.Module) -> dict[str | int, nn.Module]:
 
 
 def linear_maps(module: nn.Module) -> Iterator[nn.Module]:
-    """The linear maps of a model, the last one first.
+    """The linear maps of a model, the last one first: the head is found without a walk through the encoder.
 
     Every step looks up the stages several times, and a walk through all modules takes as long as some layers on a GPU.
-    The head is found here before the encoder is walked through.
     """
     for child in reversed(list(module.children())):
         yield from linear_maps(child)
@@ -85,18 +84,13 @@ def layers_of(model: nn.Module) -> dict[str | int, nn.Module]:
 def has_pooling_layer(model: nn.Module) -> bool:
     """Whether the last layer is a pooling layer, which `salience.models.mean_pooling` has added to the encoder's own.
 
-    Its configuration says so: `pooling_layer` is "mean"; in older runs "trained-mean", a layer that learnt to attend.
+    `pooling_layer` of the configuration is "mean"; in older runs "trained-mean", a layer that learnt to attend.
     """
     return getattr(encoder_of(model).config, "pooling_layer", None) is not None
 
 
 def encoder_layers(encoder: PreTrainedModel) -> list[nn.Module]:
-    """The layers of an encoder in order, a pooling layer included. A layer that is called several times is listed
-    several times.
-
-    Raises:
-        ValueError: the encoder has no list of as many layers as its configuration says.
-    """
+    """The layers of an encoder in order, a pooling layer included; one that is called several times, so many times."""
     number = encoder.config.num_hidden_layers
     groups = getattr(encoder.config, "num_hidden_groups", None)
     lists = (module for module in encoder.modules() if isinstance(module, nn.ModuleList))  # found early in the walk
@@ -115,11 +109,7 @@ def depth(model: nn.Module) -> int:
 
 
 def whole_level(model: nn.Module, level: str | int | float) -> str | int:
-    """A level as a key of `stages(model)`. A float is a fraction of the model's depth, rounded up to a whole layer.
-
-    Raises:
-        ValueError: the model has no such level; the message lists those it has.
-    """
+    """A level as a key of `stages(model)`. A float is a fraction of the model's depth, rounded up to a whole layer."""
     modules = stages(model)
     if isinstance(level, float):
         level = max(1, math.ceil(level * depth(model) - 1e-9))

@@ -26,6 +26,9 @@ NAMES = dict.fromkeys(
 )
 # The module that registers the models of these types at transformers.
 MODEL_TYPES = {"salience-attention": "salience.papers.attention_classifiers.classifier"}
+NO_ALIGNMENT = (
+    "V^T W is defined for attention classifiers with dot or additive attention of one head and a linear head"
+)
 
 
 class OwnSettings(Protocol):
@@ -69,12 +72,7 @@ def own_settings(model: str, options: Mapping[str, Any]) -> OwnSettings | None:
 def build(
     settings: OwnSettings, labels: Sequence[str], texts: Iterable[str], note: Callable[[str], None]
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The untrained model of some settings, and its tokenizer.
-
-    Args:
-        labels: names of the classes, in the order of their indices.
-        texts: the training texts, from which a vocabulary is taken.
-        note: receives a line on what was found.
+    """The untrained model of some settings, and its tokenizer, whose vocabulary may be taken from training `texts`.
 
     Raises:
         InputError: settings that do not go together, or a file that cannot be read.
@@ -82,21 +80,13 @@ def build(
     return resolve_name(settings.builder)(settings, labels, texts, note)
 
 
-NO_ALIGNMENT = (
-    "V^T W is defined for attention classifiers with dot or additive attention of one head and a linear head"
-)
-
-
 class Architecture:
     """What is asked of a model beside its outputs. These are the answers for the models of transformers.
 
     The class of a model that is built here inherits from this one, and answers for itself.
-
-    Attributes:
-        by_turns: the name of the function that fits it if its procedure is "turns", called with a prepared run, the
-            procedure, the folder for checkpoints and the listeners.
     """
 
+    # The function that fits the model if its procedure is "turns", called as `salience.training.fit.fit` does.
     by_turns: str = ""
 
     @property
@@ -120,38 +110,23 @@ class Architecture:
         return None
 
     def alignment(self, form: str = "absolute") -> Tensor:
-        """The alignment of attention and polarity, a scalar with a gradient; `form` is "absolute" or "square".
-
-        Raises:
-            ValueError: it is not defined for the model.
-        """
+        """The alignment of attention and polarity, a scalar, where it is defined; `form`: "absolute" or "square"."""
         raise ValueError(NO_ALIGNMENT)
 
     def fast_logits(self, tokens: int) -> Callable[[Batch], Tensor] | None:
-        """A function that gives the logits (B, C) in evaluation mode without the model's encoder.
-
-        None if there is none, or if it does not pay for this number of tokens.
-        """
+        """A function that gives the logits (B, C) in evaluation mode without the encoder; None if it does not pay."""
         return None
 
     def pooling_attention(self, batch: Batch) -> Tensor:
-        """The attention weights of the pooling (B, T), the mean over heads; 0 on padding and special tokens.
-
-        Raises:
-            ValueError: the model has no attention over its words.
-        """
-        raise NotImplementedError
+        """The attention weights of the pooling (B, T), the mean over heads; 0 on padding and special tokens."""
+        raise ValueError(f"{type(self).__name__} has no attention over its words")
 
 
 USUAL = Architecture()
 
 
 def architecture(model: nn.Module) -> Architecture:
-    """The model, or the usual answers if it is not built here.
-
-    Args:
-        model: any classifier, also one that is wrapped for parallel training, compiled or extended with adapters.
-    """
+    """The model itself, inside its wrappers, or the usual answers if it is not built here."""
     inner: object = unwrapped(model)
     return inner if isinstance(inner, Architecture) else USUAL
 

@@ -30,21 +30,13 @@ Loaded = TypeVar("Loaded")
 
 
 class Embedded(NamedTuple):
-    """A model inside a Python package, which needs no connection to a hub.
+    """A model inside a Python package, which needs no connection to a hub."""
 
-    Attributes:
-        package: the import name of the package.
-        folder: the model's folder inside the package.
-        hub: the name of the upstream model on the hub.
-        sha256: SHA-256 of the upstream `model.safetensors`, in hexadecimal digits.
-        extra: the requirement that installs the package.
-    """
-
-    package: str
-    folder: str
-    hub: str
-    sha256: str
-    extra: str
+    package: str  # its import name
+    folder: str  # of the model, inside the package
+    hub: str  # the name of the upstream model there
+    sha256: str  # of the upstream `model.safetensors`, in hexadecimal digits
+    extra: str  # the requirement that installs the package
 
 
 EMBEDDED = {
@@ -73,15 +65,7 @@ UNLIMITED = 10**9  # tokenizers without a maximum length have a larger one in tr
 
 @cache  # the weights file is hashed once per process
 def embedded_folder(name: str) -> Path:
-    """The folder of an embedded model, whose weights are those of the upstream file.
-
-    Args:
-        name: a key of `EMBEDDED`.
-
-    Raises:
-        InputError: the package is not installed, or its weights are missing or differ from the upstream file: it could
-            have been replaced by anyone's weights.
-    """
+    """The folder of a model of `EMBEDDED`. Weights that are not those of the upstream file are refused."""
     model = EMBEDDED[name]
     spec = find_spec(model.package)
     if spec is None or not spec.submodule_search_locations:
@@ -98,10 +82,7 @@ def embedded_folder(name: str) -> Path:
 
 
 def model_source(name: str) -> str:
-    """The argument of `from_pretrained` for a model: a folder, or a name on the hub.
-
-    Args:
-        name: "minilm", a folder, or a name on the hub.
+    """The argument of `from_pretrained` for "minilm", a folder or a name on the hub: a folder, or a name on the hub.
 
     Raises:
         InputError: there is no such model.
@@ -129,9 +110,6 @@ def hub_source(name: str) -> str:
 
     The hub is asked once, with a short timeout. `from_pretrained` would repeat a request without an answer for half a
     minute, for a mistyped name and for a model in the cache alike.
-
-    Raises:
-        InputError: there is no such model, or the hub does not answer and the model is not in its cache.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url, is_offline_mode, try_to_load_from_cache
     from huggingface_hub.errors import (
@@ -175,15 +153,9 @@ def hub_source(name: str) -> str:
 
 
 def read_configuration(source: str, **changes) -> PreTrainedConfig:
-    """Reads a configuration and removes the kernels that it names.
+    """The configuration in a folder or of a name on the hub, with `changes`, without the kernels that it names.
 
-    Args:
-        source: a folder, or a name on the hub.
-        changes: fields to replace.
-
-    Raises:
-        ValueError: the weights are quantised.
-        Exception: whatever transformers raises for a file that is not a configuration.
+    Quantised weights are refused. For other files transformers raises errors of many types.
     """
     from transformers import AutoConfig, PreTrainedConfig
 
@@ -198,10 +170,12 @@ def read_configuration(source: str, **changes) -> PreTrainedConfig:
             for part in value:
                 yield from nested(part, depth + 1)
 
-    stored, _ = PreTrainedConfig.get_config_dict(source)
-    if (module := MODEL_TYPES.get(stored.get("model_type", ""))) is not None:
-        import_module(module)
-    config = AutoConfig.from_pretrained(source, trust_remote_code=False, **changes)
+    try:
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False, **changes)
+    except ValueError:  # perhaps a type of this house, whose module has not been imported yet
+        for module in MODEL_TYPES.values():
+            import_module(module)
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False, **changes)
     for part in nested(config):
         if getattr(part, "quantization_config", None) is not None:
             raise ValueError(
@@ -219,9 +193,6 @@ def set_dropout(config: PreTrainedConfig, probability: float) -> None:
     """Sets the dropout of an encoder's states and attention weights in training.
 
     The dropout before the head follows where the configuration has no other value for it, as in BERT.
-
-    Raises:
-        InputError: the configuration has no such dropout.
     """
     names = [name for name in DROPOUT if isinstance(getattr(config, name, None), int | float)]
     if not names:
@@ -264,8 +235,7 @@ def load_classifier(
 def load_encoder(name: str) -> WithTokenizer:
     """Loads an encoder without a head, and its tokenizer, for a model that is trained afterwards.
 
-    Raises:
-        InputError: there is no such model, or it has no safetensors weights.
+    Raises as `load_classifier`.
     """
     from transformers import AutoModel
 
@@ -312,11 +282,9 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
 
 
 def longest_text(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, asked: int | None = None) -> int:
-    """The number of tokens read of a text, special tokens included.
+    """The number of tokens read of a text, special tokens included, at most the number of the model's positions.
 
     Args:
-        model: a classifier. The result is at most the number of its positions.
-        tokenizer: its tokenizer.
         asked: the wanted number. None stands for the tokenizer's `model_max_length`, which of a trained model is the
             length that it was trained on, or for `LONGEST` where the tokenizer has no maximum.
     """
@@ -335,8 +303,7 @@ def _pretrained(
 ) -> tuple[PreTrainedModel, Mapping]:
     """A model of an auto class of transformers, and what `from_pretrained` says of its weights.
 
-    Args:
-        changes: fields of the configuration to replace; a head that then has another shape is replaced too.
+    `changes` replace fields of the configuration; a head that then has another shape is replaced too.
     """
     source = model_source(name)
 
@@ -359,11 +326,7 @@ def _untrained_tokenizer(name: str) -> PreTrainedTokenizerBase:
 
 
 def _check_weights(name: str, model: PreTrainedModel, loading_info: Mapping) -> None:
-    """Refuses encoder weights that do not fit the configuration; only the head may have another shape.
-
-    Raises:
-        InputError: names a weight and its shapes.
-    """
+    """Refuses encoder weights that do not fit the configuration; only the head may have another shape."""
     prefix = f"{model.base_model_prefix}."
     inside = [weight for weight, _ in model.named_parameters() if weight.startswith(prefix)]
     encoder = set(inside or dict(model.named_parameters()))  # without a head, names have no prefix
@@ -378,11 +341,7 @@ def _check_weights(name: str, model: PreTrainedModel, loading_info: Mapping) -> 
 
 
 def _loaded(name: str, load: Callable[[], Loaded]) -> Loaded:
-    """The result of `load()`, with warnings silenced and every error on a model's files reported in one line.
-
-    Raises:
-        InputError: `load` raised an error of any type; `--debug` shows the traceback.
-    """
+    """The result of `load()`, with warnings silenced and every error on a model's files reported in one line."""
     from transformers.utils import logging
 
     level = logging.get_verbosity()

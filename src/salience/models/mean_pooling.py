@@ -22,18 +22,9 @@ The constants: K = 2^15 is representable in fp16. c v / g is K / `RATIO` long at
 ratio makes the LayerNorm more linear, and the own state larger beside c v / g. t is small for encoders that have
 single units with large means.
 
-Other ways that were considered (transformers 5.0 to 5.23):
-
-- ModernBERT, EuroBERT and UltraBERT have `classifier_pooling="mean"` in their configuration. They use it as it is;
-  BERT's weights do not fit them, because they have no LayerNorm after the residual sums.
-- XLM, FlauBERT and XLNet have `summary_type="mean"`, which counts padding.
-- MobileBERT without bottlenecks is a BERT whose head can be without a pooler (`classifier_activation=False`). It would
-  remove the tanh alone, its LayerNorms have another epsilon, and servers of BERT models do not know it.
-- DeBERTa-v2 without relative positions is a BERT whose pooler can be linear. It has no fused attention.
-- A layer without K e_j: its LayerNorm divides the mean by its own standard deviation. It would be the direction of the
-  mean and differ from a linear head by a factor that depends on the text (by 8 % on TREC), in the gradients too.
-- Only training with a mean, and adding the layer when the run is saved: what is saved would not be what was trained
-  and measured, and there would be two models of every run.
+ModernBERT, EuroBERT and UltraBERT use `classifier_pooling="mean"` of their configuration as it is. No architecture of
+transformers 5.0 to 5.23 does so with BERT's weights. A layer without K e_j would give the direction of the mean, which
+differs from a linear head by a factor that depends on the text (by 8 % on TREC).
 
 The layer has no dropout: dropout would remove K. Outside salience, set `hidden_dropout_prob` to 0 to train such a
 checkpoint further.
@@ -73,12 +64,7 @@ def with_mean_pooling(model: PreTrainedModel) -> PreTrainedModel:
     """A classifier with the same encoder that computes its logits from the mean over the tokens.
 
     Its head is fresh: a normal draw with the standard deviation of the model's configuration, as seen from the mean.
-
-    Args:
-        model: a classifier. It is not changed, but its weights are shared; do not use it afterwards.
-
-    Raises:
-        InputError: this is not possible for the architecture.
+    The given classifier is not changed, but its weights are shared; do not use it afterwards.
     """
     kind = model.config.model_type
     if has_own_mean(model):
@@ -86,8 +72,8 @@ def with_mean_pooling(model: PreTrainedModel) -> PreTrainedModel:
         return model
     if kind not in OWN_LAYER:
         raise InputError(
-            f"--set pooling=mean is not available for models of the type {kind}; use pooling=cls, or a model of the "
-            f"type {', '.join(OWN_LAYER[:-1])} or {OWN_LAYER[-1]}"
+            f"--set pooling=mean is not available for models of the type {kind}; use pooling=cls, or a model of type "
+            f"{', '.join(OWN_LAYER)}"
         )
     config = copy.deepcopy(model.config)
     config.num_hidden_layers += 1
@@ -102,7 +88,7 @@ def with_mean_pooling(model: PreTrainedModel) -> PreTrainedModel:
 
 @torch.no_grad()
 def set_pooling_layer(model: PreTrainedModel) -> None:
-    """Computes the weights of the last layer and of the pooler, as the module's docstring says.
+    """Computes the weights of the last layer and of the pooler as above.
 
     Keys and the first matrix of the feed-forward part stay as they are: with queries of 0, or a second matrix of 0,
     they have no effect.

@@ -35,20 +35,13 @@ def check_precision(precision: str) -> None:
 
 
 def for_predictions(precision: str) -> str:
-    """The precision in which a classifier predicts that was trained in this one: "fp32" for "fp16", else the same.
-
-    fp16 is for training only, where losses are scaled.
-    """
+    """The precision in which a classifier predicts that was trained in this one. fp16, with scaled losses, is fp32."""
     return "fp32" if precision == "fp16" else precision
 
 
 @contextmanager
 def default_precision(precision: str) -> Iterator[None]:
-    """Inside the `with`, "auto" stands for this precision, except for models over words.
-
-    Raises:
-        InputError: it is not one of `PRECISIONS`.
-    """
+    """Inside the `with`, "auto" stands for this precision, except for models over words."""
     check_precision(precision)
     token = _default.set(precision)
     try:
@@ -58,16 +51,12 @@ def default_precision(precision: str) -> Iterator[None]:
 
 
 def resolve_precision(precision: str, device: torch.device, model: PreTrainedModel | None = None) -> str:
-    """The precision that "auto" stands for; every other one is returned as it is.
+    """The precision that "auto" stands for on a device; every other one is returned as it is.
 
     "auto" is bf16 where the device multiplies matrices in it natively and faster: on GPUs of compute capability 8 and
     more, and on processors with AVX512_BF16 or AMX if a few products (a tenth of a second in all) confirm it: there
     are processors with these instructions on which fp32 is faster. Models over words stay in fp32: their products are
-    so small that the conversions cost more than bf16 gains.
-
-    Args:
-        device: where the model computes.
-        model: None stands for a transformer.
+    so small that the conversions cost more than bf16 gains. Without a model, it is that of a transformer.
     """
     if precision != "auto":
         return precision
@@ -98,11 +87,7 @@ def computing(model: PreTrainedModel, precision: str) -> Iterator[None]:
 
 
 def attending(model: nn.Module, half: bool) -> AbstractContextManager:
-    """Inside the `with`, attention is computed by the operations that are fastest in the precision.
-
-    Args:
-        half: whether the model computes in bf16.
-    """
+    """Inside the `with`, attention is computed by the operations that are fastest in bf16, if `half`, or in fp32."""
     if half and next(model.parameters()).device.type == "cpu":
         return differentiating_in_bf16(model)
     return nullcontext()
@@ -110,22 +95,15 @@ def attending(model: nn.Module, half: bool) -> AbstractContextManager:
 
 @cache
 def has_fast_bf16(device: str) -> bool:
-    """Whether matrix products are faster in bf16 than in fp32. It is found out once in a process.
-
-    Args:
-        device: the type of a device: "cuda", "cpu", or another one, which counts as slow.
-    """
+    """Whether matrix products are faster in bf16 than in fp32 on a type of device; found out once in a process."""
     if device == "cuda":
         return torch.cuda.get_device_capability() >= (8, 0)
     return device == "cpu" and has_bf16_instructions() and is_bf16_faster()
 
 
 def has_bf16_instructions() -> bool:
-    """Whether the processor has instructions for products in bf16, according to torch.
-
-    The functions are not a part of torch's public interface; a version without them counts as a processor without.
-    """
-    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    """Whether the processor has instructions for products in bf16; unknown to a version of torch counts as none."""
+    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")  # not in torch's public interface
     return any(getattr(torch.cpu, name, lambda: False)() for name in names)
 
 

@@ -1,8 +1,8 @@
-"""What the logits of a classifier mean: one label for a text, or each label by itself.
+"""What the logits (B, C) of a classifier mean: one label for a text, or each label by itself.
 
 `config.problem_type` says which, by the names of transformers, whose pipelines thus read a checkpoint in the same way.
 With one label the probabilities are the softmax of the logits. With several, the probability of each label is the
-sigmoid of its logit, and the labels are independent of each other given the text. Logits are (B, C).
+sigmoid of its logit, and the labels are independent of each other given the text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def labels_in_config(config: Any) -> Labels:
 
 
 def labels_of_model(model: nn.Module) -> Labels:
-    """Whether a classifier gives a text one label or several; `ONE_LABEL` if its configuration does not say."""
+    """As `labels_in_config`, of a classifier's configuration."""
     return labels_in_config(getattr(unwrapped(model), "config", None))
 
 
@@ -43,12 +43,9 @@ def to_probabilities(labels: Labels, logits: Tensor) -> Tensor:
 
 
 def log_likelihood(model: nn.Module, logits: Tensor, labels: Tensor) -> Tensor:
-    """ln p of the labels of each text (B,).
+    """ln p of the labels of each text (B,): class numbers (B,), for ln p of this label alone.
 
-    Args:
-        model: the classifier of the logits.
-        labels: class numbers (B,), for ln p of this label alone; or, where a text can have several, 0 and 1 (B, C),
-            for ln p of all labels: sum_c y_c ln p_c + (1 - y_c) ln (1 - p_c).
+    Or, where a text can have several, 0 and 1 (B, C), for all labels: sum_c y_c ln p_c + (1 - y_c) ln (1 - p_c).
     """
     if not labels_of_model(model).several:
         return -F.cross_entropy(logits, labels, reduction="none")
@@ -62,9 +59,6 @@ def thresholds_in(config: Any, labels: Sequence[str]) -> np.ndarray:
 
     They are the probabilities from which on labels are predicted, of texts that can have several labels. In other
     configurations they mean nothing and are not read.
-
-    Args:
-        labels: the C labels of the configuration.
 
     Raises:
         InputError: the configuration has something else there.
