@@ -78,11 +78,10 @@ def test_damaged_files(content, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("package", ["onnx", "onnxruntime"])
-def test_a_package_that_is_missing(package, tmp_path, monkeypatch):
+def test_a_package_that_is_missing(tmp_path, monkeypatch):
     write(tmp_path)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(InputError, match=rf"need the package {package}: pip install 'salience\[onnx\]'"):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(InputError, match=r"need the package onnxruntime: pip install 'salience\[onnx\]'"):
         OnnxModel(tmp_path, CONFIG)
 
 

@@ -17,17 +17,11 @@ from salience.settings import is_number
 
 @dataclass(frozen=True)
 class Thresholds:
-    """A threshold for each label. A text is decided if its highest probability is above the threshold of that label.
+    """A threshold for each label. A text is decided if its highest probability is above that of its label."""
 
-    Args:
-        values: label to threshold. With 0 every text is decided, with 1 none is.
-        target_precision: the share of decided texts that are to be right; None for thresholds that a user chose.
-        certainty: the probability, over the rows on which the thresholds were found, that the precision is reached.
-    """
-
-    values: dict[str, float]
-    target_precision: float | None = None
-    certainty: float | None = None
+    values: dict[str, float]  # label to threshold. With 0 every text is decided, with 1 none is
+    target_precision: float | None = None  # the share of decided texts that are to be right; None if a user chose
+    certainty: float | None = None  # the probability, over the rows of the estimate, that the precision is reached
 
     def decided(self, probabilities: np.ndarray, labels: Sequence[str]) -> np.ndarray:
         """Whether each text is decided (N,), by probabilities (N, C) of the labels; one with NaN is not."""
@@ -35,17 +29,12 @@ class Thresholds:
         return probabilities.max(1) > thresholds[probabilities.argmax(1)]
 
     def as_json(self) -> dict[str, Any]:
-        """The content of the file."""
         rest = {"target_precision": self.target_precision, "certainty": self.certainty}
         return rest | {"thresholds": self.values}
 
 
 def read_thresholds(model: str | Path, labels: Sequence[str]) -> Thresholds | None:
-    """The thresholds in the folder of a model for its labels; None if there are none, or if it is a name on the hub.
-
-    Raises:
-        InputError: the file is damaged, or is about other labels.
-    """
+    """The thresholds in the folder of a model for its labels; None if there are none, or if it is a name on the hub."""
     file = Path(model).expanduser() / ABSTENTION
     if not file.is_file():
         return None

@@ -196,11 +196,7 @@ def with_one_label(classifier: TextClassifier, doing: str, model: object = "the 
 
 
 def choose_device(device: str) -> torch.device:
-    """The device that "auto", "cpu" or "cuda" stands for.
-
-    Raises:
-        InputError: it is none of these, or the machine has no CUDA device.
-    """
+    """The device that "auto", "cpu" or "cuda" stands for."""
     if device not in ("auto", "cpu", "cuda"):
         raise unknown("--device", device, ["auto", "cpu", "cuda"])
     available = torch.cuda.is_available()
@@ -235,11 +231,7 @@ def is_exported(folder: str | Path) -> bool:
 def load_exported(
     folder: str | Path, max_length: int | None = None, device: str = "auto", precision: str = "auto"
 ) -> OnnxClassifier:
-    """Loads a classifier that `salience export` has written. It reads at most as many tokens as it was exported with.
-
-    Raises:
-        InputError: a package is not installed, the folder is damaged, or device or precision are not possible.
-    """
+    """Loads a classifier that `salience export` has written. It reads at most as many tokens as it was exported with."""
     if device not in ("auto", "cpu"):
         raise InputError(f"--device {device}: {folder} was exported to ONNX and is computed on the CPU")
     if precision not in ("auto", "fp32"):

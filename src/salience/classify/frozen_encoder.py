@@ -43,17 +43,7 @@ class FrozenEncoder:
 def load_frozen(
     name: str = "minilm", max_length: int | None = None, device: str = "auto", precision: str = "auto"
 ) -> FrozenEncoder:
-    """Loads a pretrained encoder that gives texts vectors.
-
-    Args:
-        name: "minilm", a folder, or a name on the hub.
-        max_length: number of tokens read of a text; None reads as many as the tokenizer says, at most 512.
-        device: "auto", "cpu" or "cuda".
-        precision: "auto", "fp32" or "bf16".
-
-    Raises:
-        InputError: there is no such model, device or precision, or the model has no safetensors weights.
-    """
+    """Loads a pretrained encoder by a name as that of `salience.load`; it reads at most 512 tokens by itself."""
     check_precision(precision)
     chosen = choose_device(device)
     model, tokenizer = load_encoder(name)
@@ -125,10 +115,7 @@ def stamp(name: str) -> tuple:
 
 
 def sentence_vectors(model: PreTrainedModel, texts: Encoded) -> np.ndarray:
-    """The vectors (N, D) of N texts that the last linear map of a classifier's head reads, in float32.
-
-    The model needs a level "sentence", see `salience.stages`.
-    """
+    """The vectors (N, D) float32 of N texts at the level "sentence", which the last map of the head reads."""
     return probabilities_and_vectors(model, texts, "fp32")[1]
 
 

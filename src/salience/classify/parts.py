@@ -75,9 +75,6 @@ def answers_by_ray(
     One task reads the file and sends its texts, and nothing else, to actors, which hold the model; this process reads
     the same rows and puts the answers beside them. If an actor is lost, its windows are predicted again by another.
     The model and the file must be at the same place on all machines.
-
-    Raises:
-        InputError: there is no cluster, or the work failed there.
     """
     # Else its core warns of a loss of what actors are made from; Ray Data itself keeps that as long as they live.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")

@@ -117,11 +117,7 @@ class AddedColumns:
 
 
 def written_columns(data: str, encoding: str, added: AddedColumns) -> dict[str, DataType | str] | None:
-    """The names and types of all columns of the file to write; None for JSON lines, where each row has its own names.
-
-    Raises:
-        InputError: a column of the data has the name of one that is added.
-    """
+    """The names and types of all columns of the file to write; None for JSON lines, where each row has its own names."""
     if not added.as_columns:
         added.check_free(column_names(data, encoding), data)
         return None

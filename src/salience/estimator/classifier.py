@@ -225,12 +225,9 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         return self.classifier_.max_length
 
     def predict_proba(self, X: Sequence) -> np.ndarray:
-        """The probabilities of the labels (N, C), in the order of `classes_`.
+        """The probabilities (N, C) of the labels for N texts or pairs of texts, in the order of `classes_`.
 
         With one label for each text they sum to 1. With several, each label has a probability by itself.
-
-        Args:
-            X: N texts, or N pairs of texts, as in `fit`.
 
         Raises:
             NotFittedError: `fit` was not called.
@@ -250,19 +247,12 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         A label is 1 where its probability reaches its threshold in the model: 0.5, or its own one, which an estimate
         may have found. Errors as in `predict_proba`.
         """
-        probabilities = self.predict_proba(X)
-        return self.targets_.predicted(probabilities, self.classifier_)
+        return self.targets_.predicted(self.predict_proba(X), self.classifier_)
 
     def score(self, X: Sequence, y: Any, sample_weight: Any = None) -> float:
         """The accuracy; with several labels the subset accuracy, as scikit-learn has it: all labels must be right.
 
-        Args:
-            X: N texts, or N pairs of texts.
-            y: N labels; of several, a matrix (N, C) of 0 and 1, or N lists of names.
-            sample_weight: (N,), weights of the texts.
-
-        Raises:
-            ValueError: `y` has a label that `fit` has not seen; and as in `predict_proba`.
+        `y` is as in `fit`, with labels that it has seen. Errors as in `predict_proba`.
         """
         predicted = self.predict(X)
         return float(accuracy_score(self.targets_.known(y), predicted, sample_weight=sample_weight))
@@ -279,7 +269,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
             OSError: the folder cannot be written; it is unchanged then.
         """
         check_is_fitted(self)
-        settings = stored_parameters(self) | stored_targets(self.targets_)
+        settings = {"parameters": stored_parameters(self), **stored_targets(self.targets_)}
         settings |= {"pairs": self.pairs_, "seed": self.seed_}
         target = resolved(Path(folder).expanduser())
         if target.exists() and not target.is_dir():
@@ -386,15 +376,15 @@ def parted(texts: Texts, recipe: Recipe, names: Sequence[str]) -> tuple[Sequence
     share = default_share(len(labels)) if recipe.validation_share is None else recipe.validation_share
     if share == 0:
         return range(len(labels)), []
-    if labels.ndim == 2:
-        named_labels = [tuple(names[number] for number in np.flatnonzero(row)) for row in labels]
-        return split(named_labels, share, recipe.seed, units=group_numbers(texts))
-    for number in np.flatnonzero(np.bincount(labels) == 1):
-        raise InputError(
-            f"the class {quoted(names[number])} has a single text, too few to hold some out for validation; "
-            "add texts, or set validation_share=0"
-        )
-    return split([names[number] for number in labels], share, recipe.seed, units=group_numbers(texts))
+    classes = np.array(names, dtype=object)
+    if labels.ndim == 1:
+        for name in classes[np.bincount(labels, minlength=len(classes)) == 1]:
+            raise InputError(
+                f"the class {quoted(name)} has a single text, too few to hold some out for validation; add texts, or "
+                "set validation_share=0"
+            )
+    found = classes[labels].tolist() if labels.ndim == 1 else [tuple(classes[row == 1]) for row in labels]
+    return split(found, share, recipe.seed, units=group_numbers(texts))
 
 
 @contextmanager
@@ -464,7 +454,7 @@ def stored_parameters(estimator: SalienceClassifier) -> dict[str, Any]:
                 f"the parameter {name}={value!r} cannot be saved ({error}); set it to numbers, strings, lists and "
                 "dicts of these before saving"
             ) from error
-    return {"parameters": stored}
+    return stored
 
 
 def stored_targets(targets: Targets) -> dict[str, Any]:

@@ -26,13 +26,8 @@ COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)  # what the labels of a 
 def as_texts(X: Any, allow_empty: bool = False) -> Texts:
     """The texts or pairs of texts in a list, array or pandas column. Rows of one value, as in a table, are texts.
 
-    Lone surrogates are replaced by U+FFFD, as in files.
-
-    Args:
-        allow_empty: whether empty and blank texts are allowed, as in predictions; a model learns nothing from them.
-
-    Raises:
-        InputError: `X` is not a sequence or is empty; or a text is missing, empty or not a string (names the index).
+    Lone surrogates are replaced by U+FFFD, as in files. Blank texts, of which a model learns nothing, are refused
+    unless `allow_empty`.
     """
     try:
         if isinstance(X, str | bytes | Mapping | Set) or issparse(X):
@@ -104,16 +99,12 @@ def class_names(classes: np.ndarray) -> list[str]:
 
 @dataclass(frozen=True)
 class Targets:
-    """What the estimator learns to predict: one of C labels for each text, or any number of them.
+    """What the estimator learns to predict: one of C labels for each text, or any number of them."""
 
-    Args:
-        classes: the labels (C,). Of one for each text, sorted, with their type in `y`; of several, names, the columns
-            of a table, or 0 to C - 1 for the columns of a matrix.
-        dtype: of the matrices (N, C) of 0 and 1 that are predicted; None where each text has one label.
-    """
-
+    # (C,). Of one label for each text, sorted, with their type in `y`; of several, names, the columns of a table, or
+    # 0 to C - 1 for the columns of a matrix.
     classes: np.ndarray
-    dtype: np.dtype | None = None
+    dtype: np.dtype | None = None  # of the matrices (N, C) of 0 and 1 that are predicted; None: one label
 
     def predicted(self, probabilities: np.ndarray, classifier: TextClassifier) -> np.ndarray:
         """The most probable classes (N,), or of several labels (N, C) 1 where one reaches its threshold."""
@@ -135,18 +126,10 @@ class Targets:
 
 
 def targets_of(y: Any, count: int) -> tuple[Targets, np.ndarray]:
-    """What `y` asks to predict, and the labels as numbers: (N,) class numbers, or (N, C) 0 and 1.
+    """What `y` asks to predict of `count` texts, and the labels as numbers: (N,) class numbers, or (N, C) 0 and 1.
 
-    Args:
-        y: N labels. Or a matrix (N, C) of 0 and 1, dense, sparse or a table of pandas, with C of at least 2; or N
-            collections of names, of which some may be empty. Collections of one name each are a column of labels.
-        count: number of texts.
-
-    Raises:
-        InputError: `y` is None, there are more or fewer labels than texts, a label is missing (names its place), of
-            another type than others, or cannot be sorted; there is one class only; a value of a matrix is not 0 or 1;
-            two classes or columns have one name; or collections hold something else than names.
-        ValueError: as in the classifiers of scikit-learn: `y` has another shape, or contains fractions.
+    `y` has N labels. Or it is a matrix (N, C) of 0 and 1, dense, sparse or a table of pandas, with C of at least 2; or
+    N collections of names, of which some may be empty. Collections of one name each are a column of labels.
     """
     targets, numbers = several_labels(y) or one_label(y, count)
     if len(numbers) != count:

@@ -38,9 +38,6 @@ def write_export(
         accept: is called with the result on the texts, and raises an error to refuse it.
         pairs: whether the classifier was trained on pairs of texts, of which the server refuses the other kind; None
             if that is not known.
-
-    Raises:
-        InputError: the model cannot be exported, or the export computes something else.
     """
     _ = classifier.thresholds  # refuses a damaged configuration, of which the server could make nothing
     # With all labels, which transformers leaves out where they are LABEL_0, LABEL_1, ...

@@ -42,9 +42,6 @@ def write_onnx(model: PreTrainedModel, example: Batch, file: Path) -> None:
     Its inputs are `input_ids`, `attention_mask` and, if the model reads them, `token_type_ids`, all (B, T) int64; its
     output is `logits` (B, C) float32. Two texts or more of different lengths are traced, and batches of all sizes and
     lengths can be predicted. Weights of more than 2 GB are written to `file.data`.
-
-    Raises:
-        InputError: the exporter does not support the model.
     """
     inputs = {name: value for name, value in inputs_of(model, example).items() if name != "word_mask"}
     batch, tokens = torch.export.Dim("batch"), torch.export.Dim("tokens")

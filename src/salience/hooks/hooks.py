@@ -21,10 +21,8 @@ def forward(
 ) -> Tensor:
     """The model's logits (B, C) for a batch.
 
-    Args:
-        mask: (B, T) attention mask to use in place of the batch's own.
-        words: (B, T) bool, positions of words, in place of the batch's own. Only attention classifiers use it.
-        settings: further arguments of the model's `forward`.
+    `mask` (B, T), the attention mask, and `words` (B, T) bool, which attention classifiers alone read, are used in
+    place of the batch's own.
     """
     inputs, given = inputs_of(model, batch), {"attention_mask": mask, "word_mask": words}.items()
     inputs |= {name: value for name, value in given if value is not None and name in inputs}
@@ -99,10 +97,7 @@ def rewriting(model: nn.Module, level: str | int, function: Callable[[Tensor], T
 
 @contextmanager
 def observing(model: nn.Module, level: str | int, function: Callable) -> Iterator[None]:
-    """Inside the `with`, `function` is called with all that the stage of `level` returns.
-
-    A result other than None replaces what the stage returns.
-    """
+    """Inside the `with`, `function` gets what the stage of `level` returns, and replaces it unless it gives None."""
     modules = stages(model)
     below = takewhile(lambda stage: stage[0] != level, modules.items())
     turn = sum(module is modules[level] for _, module in below)  # above 0 for layers that are called several times
@@ -162,9 +157,6 @@ def check_recomputation(model: nn.Module) -> None:
 
     Transformers 5.0 recomputes the call of a layer, hooks included, which are removed by then; the gradient would be
     wrong without an error. Newer versions recompute only the layer's `forward`, which hooks lie outside of.
-
-    Raises:
-        ValueError: the model is in training with activation checkpointing in such a version of transformers.
     """
     inside = "__call__" in vars(GradientCheckpointingLayer)
     if inside and model.training and getattr(unwrapped(model), "is_gradient_checkpointing", False):

@@ -16,11 +16,7 @@ POOLING = "pooling"  # the level of a pooling layer
 
 
 def unwrapped(model: nn.Module) -> PreTrainedModel:
-    """The Hugging Face model inside `DistributedDataParallel`, `torch.compile` and PEFT wrappers.
-
-    Raises:
-        ValueError: the model is wrapped in `DataParallel`, which splits a batch and so separates partners.
-    """
+    """The Hugging Face model inside `DistributedDataParallel`, `torch.compile` and PEFT wrappers."""
     if isinstance(model, nn.DataParallel):
         raise ValueError("DataParallel splits a batch and separates partners; launch with torchrun instead")
     inner: Any = model

@@ -32,8 +32,12 @@ class Display(Protocol):
         """Called when a job has ended, well or not."""
 
 
-class Quiet(Display):
+class Quiet:
     """A display that shows nothing."""
+
+    def begin(self, *told: object) -> None: ...
+
+    progress = end = begin
 
 
 QUIET = Quiet()
@@ -41,21 +45,13 @@ QUIET = Quiet()
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a grid, such as training one method with one seed.
+    """One run of a grid, such as training one method with one seed."""
 
-    Args:
-        name: what the run is called in messages; no other job of the grid has it.
-        work: makes the run, in any process: without arguments, picklable, with a picklable result.
-        is_done: whether the result is there already, because this or another command has made the run.
-        keep: called with the result, in the process of the command.
-        lock: the path that is locked while the run is made, so that no other command makes it at the same time.
-    """
-
-    name: str
-    work: Callable[[], Any]
-    is_done: Callable[[], bool]
-    keep: Callable[[Any], None]
-    lock: Path
+    name: str  # in messages; no other job of the grid has it
+    work: Callable[[], Any]  # makes the run, in any process: picklable, with a picklable result
+    is_done: Callable[[], bool]  # whether the result is there already, from this or another command
+    keep: Callable[[Any], None]  # called with the result, in the process of the command
+    lock: Path  # locked while the run is made, so that no other command makes it at the same time
 
 
 class FailureLog:
@@ -91,10 +87,9 @@ class FailureLog:
     def check(self, failures: Sequence[Failure], runs: int) -> None:
         """Raises an `InputError` if a command with so many runs has had failures."""
         if failures:
-            first = failures[0]
             raise InputError(
-                f"{len(failures)} of {counted(runs, 'run')} failed; {first.name}: {first.error}. Every error is in "
-                f"{self.file}; the same command makes only the failed runs again"
+                f"{len(failures)} of {counted(runs, 'run')} failed; {failures[0].name}: {failures[0].error}. Every "
+                f"error is in {self.file}; the same command makes only the failed runs again"
             )
 
 

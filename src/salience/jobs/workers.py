@@ -282,11 +282,7 @@ Pool = Here | Workers | RayTasks
 
 
 def pool_of(jobs: int = 1, ray: str | None = None) -> Pool:
-    """The pool for `--jobs`, a number of processes, and `--ray`, the address of a cluster.
-
-    Raises:
-        InputError: `jobs` is less than 1, or given for a cluster.
-    """
+    """The pool for `--jobs`, a number of processes, and `--ray`, the address of a cluster."""
     if jobs < 1:
         raise InputError(f"--jobs must be at least 1, not {jobs}")
     if ray is None:

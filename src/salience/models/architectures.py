@@ -52,11 +52,7 @@ class OwnSettings(Protocol):
 
 
 def own_settings(model: str, options: Mapping[str, Any]) -> OwnSettings | None:
-    """The settings of the model that is built here for a name and its options; None for a model that is loaded.
-
-    Raises:
-        InputError: an unknown option, a value that does not fit, or options for a model that is loaded.
-    """
+    """The settings of the model that is built here for a name and its options; None for a model that is loaded."""
     name, colon, _ = model.partition(":")
     if (found := NAMES.get(name + colon)) is not None:
         return resolve_name(found)(model, options)
@@ -72,11 +68,7 @@ def own_settings(model: str, options: Mapping[str, Any]) -> OwnSettings | None:
 def build(
     settings: OwnSettings, labels: Sequence[str], texts: Iterable[str], note: Callable[[str], None]
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The untrained model of some settings, and its tokenizer, whose vocabulary may be taken from training `texts`.
-
-    Raises:
-        InputError: settings that do not go together, or a file that cannot be read.
-    """
+    """The untrained model of some settings, and its tokenizer, whose vocabulary may be taken from training `texts`."""
     return resolve_name(settings.builder)(settings, labels, texts, note)
 
 

@@ -82,11 +82,7 @@ def embedded_folder(name: str) -> Path:
 
 
 def model_source(name: str) -> str:
-    """The argument of `from_pretrained` for "minilm", a folder or a name on the hub: a folder, or a name on the hub.
-
-    Raises:
-        InputError: there is no such model.
-    """
+    """The argument of `from_pretrained` for "minilm", a folder or a name on the hub: a folder, or a name on the hub."""
     if name in EMBEDDED:
         return str(embedded_folder(name))
     path = Path(name).expanduser()
@@ -245,11 +241,7 @@ def load_encoder(name: str) -> WithTokenizer:
 
 
 def load_trained(folder: str | Path) -> WithTokenizer:
-    """Loads a trained classifier and its tokenizer, saved by `salience train` or by transformers.
-
-    Raises:
-        InputError: there is no such model, it has no trained head, or it is a regression.
-    """
+    """Loads a trained classifier and its tokenizer, saved by `salience train` or by transformers."""
     from transformers import AutoModelForSequenceClassification
 
     name = str(folder)
@@ -284,9 +276,8 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
 def longest_text(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, asked: int | None = None) -> int:
     """The number of tokens read of a text, special tokens included, at most the number of the model's positions.
 
-    Args:
-        asked: the wanted number. None stands for the tokenizer's `model_max_length`, which of a trained model is the
-            length that it was trained on, or for `LONGEST` where the tokenizer has no maximum.
+    If none is asked for, it is the tokenizer's `model_max_length`, which of a trained model is the length that it was
+    trained on, or `LONGEST` where the tokenizer has no maximum.
     """
     positions = getattr(model.base_model.config, "max_position_embeddings", None) or sys.maxsize
     # The positions of RoBERTa and MPNet begin after the padding index.

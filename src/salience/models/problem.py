@@ -59,16 +59,12 @@ def thresholds_in(config: Any, labels: Sequence[str]) -> np.ndarray:
 
     They are the probabilities from which on labels are predicted, of texts that can have several labels. In other
     configurations they mean nothing and are not read.
-
-    Raises:
-        InputError: the configuration has something else there.
     """
     found = getattr(config, "label_thresholds", None) if labels_in_config(config).several else None
     if found is None:
         return np.full(len(labels), HALF)
-    values = [found.get(label) for label in labels] if isinstance(found, dict) else []
-    fits = len(values) == len(found) and all(is_number(value) for value in values)
-    if not fits or not all(0 <= float(value or 0) <= 1 for value in values):
+    values = [found[label] for label in labels] if isinstance(found, dict) and found.keys() == set(labels) else [None]
+    if not all(is_number(value) and 0 <= value <= 1 for value in values):
         raise InputError(
             "the model's config.json is damaged: label_thresholds must have a number from 0 to 1 for each label"
         )

@@ -29,7 +29,6 @@ EXPECTED = 'send {"texts": ["a text", "another"]}'
 
 
 def read(name: str) -> Any:
-    """The content of a JSON file of the folder."""
     return json.loads((FOLDER / name).read_text(encoding="utf-8"))
 
 
@@ -97,11 +96,7 @@ def answer(shares: numpy.ndarray) -> dict[str, Any]:
 
 
 def texts_of(body: bytes) -> list[Any]:
-    """The texts of a request; a pair of texts is a tuple.
-
-    Raises:
-        HTTPException: the body is not as it should be.
-    """
+    """The texts of a request; a pair of texts is a tuple."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -126,7 +121,6 @@ def texts_of(body: bytes) -> list[Any]:
 
 
 async def predict(request: Request) -> JSONResponse:
-    """Labels and probabilities of the texts of a request."""
     body = bytearray()
     async for part in request.stream():
         body += part
@@ -137,7 +131,6 @@ async def predict(request: Request) -> JSONResponse:
 
 
 async def health(request: Request) -> JSONResponse:
-    """That the server answers."""
     return JSONResponse({"status": "ok"})
 
 
