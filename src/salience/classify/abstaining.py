@@ -34,7 +34,7 @@ class Thresholds:
 
 
 def read_thresholds(model: str | Path, labels: Sequence[str]) -> Thresholds | None:
-    """The thresholds in the folder of a model for its labels; None if there are none, or if it is a name on the hub."""
+    """The thresholds in the folder of a model for its labels; None if there are none, as of a name on the hub."""
     file = Path(model).expanduser() / ABSTENTION
     if not file.is_file():
         return None

@@ -231,7 +231,7 @@ def is_exported(folder: str | Path) -> bool:
 def load_exported(
     folder: str | Path, max_length: int | None = None, device: str = "auto", precision: str = "auto"
 ) -> OnnxClassifier:
-    """Loads a classifier that `salience export` has written. It reads at most as many tokens as it was exported with."""
+    """Loads a classifier that `salience export` has written, which reads at most as many tokens as then."""
     if device not in ("auto", "cpu"):
         raise InputError(f"--device {device}: {folder} was exported to ONNX and is computed on the CPU")
     if precision not in ("auto", "fp32"):

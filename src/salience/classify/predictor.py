@@ -117,7 +117,7 @@ class AddedColumns:
 
 
 def written_columns(data: str, encoding: str, added: AddedColumns) -> dict[str, DataType | str] | None:
-    """The names and types of all columns of the file to write; None for JSON lines, where each row has its own names."""
+    """The names and types of all columns of the file to write; None for JSON lines, where each row has its own."""
     if not added.as_columns:
         added.check_free(column_names(data, encoding), data)
         return None

@@ -82,7 +82,7 @@ def embedded_folder(name: str) -> Path:
 
 
 def model_source(name: str) -> str:
-    """The argument of `from_pretrained` for "minilm", a folder or a name on the hub: a folder, or a name on the hub."""
+    """The argument of `from_pretrained` for "minilm", a folder or a name on the hub: one of the latter two."""
     if name in EMBEDDED:
         return str(embedded_folder(name))
     path = Path(name).expanduser()

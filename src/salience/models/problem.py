@@ -63,9 +63,9 @@ def thresholds_in(config: Any, labels: Sequence[str]) -> np.ndarray:
     found = getattr(config, "label_thresholds", None) if labels_in_config(config).several else None
     if found is None:
         return np.full(len(labels), HALF)
-    values = [found[label] for label in labels] if isinstance(found, dict) and found.keys() == set(labels) else [None]
-    if not all(is_number(value) and 0 <= value <= 1 for value in values):
+    fits = isinstance(found, dict) and found.keys() == set(labels)
+    if not fits or not all(is_number(value) and 0 <= value <= 1 for value in found.values()):
         raise InputError(
             "the model's config.json is damaged: label_thresholds must have a number from 0 to 1 for each label"
         )
-    return np.array(values, float)
+    return np.array([found[label] for label in labels], float)
