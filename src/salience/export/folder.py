@@ -75,15 +75,20 @@ def write_export(
     if served:  # over HTTP, by a program and a Dockerfile that runs it
         with as_file(files(PACKAGE).joinpath("templates", "serve.py")) as program:
             shutil.copyfile(program, folder / "serve.py")
-        versions = {name: version(name) for name in ("onnxruntime", "tokenizers", "numpy")}
-        python = ".".join(platform.python_version_tuple()[:2])
-        write_whole(folder / "Dockerfile", f"{render(PACKAGE, 'Dockerfile.jinja', python=python, **versions)}\n")
+        write_whole(folder / "Dockerfile", dockerfile())
     return held
 
 
 def is_served(exported: TextClassifier) -> bool:
     """Whether a server is written for an exported classifier: it reads no parts of long texts."""
     return exported.long == "head"
+
+
+def dockerfile() -> str:
+    """With the versions of Python and of the packages with which the export was compared."""
+    versions = {name: version(name) for name in ("onnxruntime", "tokenizers", "numpy")}
+    python = ".".join(platform.python_version_tuple()[:2])
+    return f"{render(PACKAGE, 'Dockerfile.jinja', python=python, **versions)}\n"
 
 
 def quantize(file: Path, external: bool = False) -> None:
