@@ -148,8 +148,6 @@ class Cell:
         name: what it is called in messages.
         recipe: as the user gave it, for this run.
         wanted: the plan, with which a kept run is compared.
-        folder: of the run.
-        measures: what is measured beside its scores, by name.
         keep_model: whether its model is kept. Most are not: ten of them take gigabytes, and each can be trained again
             by its recipe.
     """
@@ -165,12 +163,7 @@ class Cell:
     keep_model: bool = False
 
     def is_done(self) -> bool:
-        """Whether the folder has the finished run.
-
-        Raises:
-            InputError: the folder has a run, finished or not, with other settings or data, or without the wanted
-                measures; or its recipe is damaged.
-        """
+        """Whether the folder has the finished run; an `InputError` if that has other settings, data or measures."""
         kept, settings = False, self.wanted.as_mapping()
         # The unfinished run first: if another command finishes it in between, it is found in the folder.
         for place in (work_of(self.folder), self.folder):
@@ -196,11 +189,7 @@ class Cell:
         return kept
 
     def read(self) -> Run:
-        """The finished run.
-
-        Raises:
-            InputError: it has no test rows, or its files are damaged.
-        """
+        """The finished run; an `InputError` if it has no test rows, or its files are damaged."""
         try:
             run = read_run(self.folder)
             if run.judge == "test":
@@ -215,22 +204,19 @@ class Cell:
 
     def job(self, callbacks: Sequence[TrainerCallback] = (), report_to: Sequence[str] = ()) -> Job:
         """The run as a job. What it writes is the folder, so that it has no result of its own to keep."""
-        work = partial(make, self.recipe, self.folder, callbacks, report_to, self.measures, self.keep_model)
+        work = partial(
+            train_in, self.folder, self.recipe, callbacks=callbacks, report_to=report_to, measures=self.measures,
+            keep_model=self.keep_model,
+        )  # fmt: skip
         if is_reference(self.recipe):
             work = partial(make_reference, self.wanted, self.folder)
         lock = self.folder.with_name(f"{self.folder.name}.run")
         return Job(self.name, work, self.is_done, keep=lambda result: None, lock=lock)
 
 
-def make(
-    recipe: Recipe, folder: Path, callbacks: Sequence[TrainerCallback], report_to: Sequence[str],
-    measures: Mapping[str, Measure], keep_model: bool,
-) -> None:  # fmt: skip
+def train_in(folder: Path, recipe: Recipe, **settings: Any) -> None:
     """Makes a run, or continues it where it was interrupted. The trained model does not go back to the command."""
-    train(
-        recipe, folder, resume=True, note=silent, callbacks=callbacks, keep_model=keep_model, report_to=report_to,
-        measures=measures, estimating=False,
-    )  # fmt: skip
+    train(recipe, folder, resume=True, note=silent, estimating=False, **settings)
 
 
 def cells_of(

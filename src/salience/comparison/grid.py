@@ -1,7 +1,4 @@
-"""The grid of a comparison: recipes x seeds, on every data set, with every model and every number of training rows.
-
-The compared recipes differ in the method, or are variants that differ in any settings.
-"""
+"""The grid of a comparison: recipes x seeds, on every data set, with every model and every number of training rows."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from typing import Any, TypeVar
 from salience.errors import InputError, listed, quoted, unknown
 from salience.mixing.choosing import choose_method, written_method
 from salience.runs.retired import without_retired
-from salience.settings import name_and_options, settings_of
+from salience.settings import name_and_options
 from salience.training.prepare import check_machine
 from salience.training.recipe import REFERENCES, Recipe
 from salience.training.references import is_reference
@@ -34,7 +31,7 @@ OF_DATA = (
 # Settings that are axes of the grid, or the same for all runs: no variant has its own. Descriptions of labels are of a
 # data set, and a variant can do without them.
 SHARED = (*(name for name in OF_DATA if name != "label_descriptions"), "size", "seed", "device", "checksums")
-# Settings that belong to another one. A variant that changes that one begins with these values instead of the base's.
+# Settings that belong to another one. A variant that changes that one begins without the base's.
 OWNERS: dict[str, dict[str, Any]] = {
     "method": {"method_options": {}},
     "model": {"model_options": {}, "procedure_options": {}},
@@ -43,22 +40,14 @@ OWNERS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """What the runs that are compared with each other have in common.
+    """What the runs that are compared with each other have in common: the names of data set and model, and a size.
 
-    Args:
-        data: the name of the data set.
-        model: the name of the model.
-        size: number of labelled rows that each seed draws; None for all.
+    The size is the number of labelled rows that each seed draws; None for all.
     """
 
     data: str
     model: str
     size: int | None = None
-
-    @property
-    def rows(self) -> str:
-        """The size in words."""
-        return "all rows" if self.size is None else f"{self.size:,} rows"
 
 
 Key = tuple[Condition, str, int]  # of a run: condition, method, seed
@@ -125,7 +114,8 @@ class Grid:
 
     def title(self, condition: Condition) -> str:
         """What distinguishes a condition from the others, in words; empty if there is only one."""
-        axes = (self.data_sets, condition.data), (self.models, condition.model), (self.sizes, condition.rows)
+        rows = "all rows" if condition.size is None else f"{condition.size:,} rows"
+        axes = (self.data_sets, condition.data), (self.models, condition.model), (self.sizes, rows)
         return ", ".join(part for axis, part in axes if len(axis) > 1)
 
     def folder(self, condition: Condition) -> Path:
@@ -140,12 +130,7 @@ def grid_of(
     sizes: Sequence[int | None], models: Sequence[str], data_sets: Mapping[str, Mapping[str, Any]],
     references: Sequence[str],
 ) -> Grid:  # fmt: skip
-    """The grid that `salience.comparison.comparing.compare` is asked for; all is checked that needs no data or model.
-
-    Raises:
-        InputError: a method, a variant or a reference is at fault or asks for an estimate, there are fewer than two
-            seeds, two models or folders of one name, or no test rows.
-    """
+    """The grid that `salience.comparison.comparing.compare` is asked for, checked but for data and models."""
     if isinstance(methods, Mapping):
         recipes = setting_variants(base, methods, own_models=not models)
     else:
@@ -183,11 +168,7 @@ def grid_of(
 
 
 def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
-    """The recipe of every method, by its name in tables, such as "ssmix:window=0.2".
-
-    Raises:
-        InputError: fewer than two methods, the same one twice, or options of the base that no method takes.
-    """
+    """The recipe of every method, by its name in tables, such as "ssmix:window=0.2"."""
     recipes: dict[str, Recipe] = {}
     for method in methods:
         name, options = name_and_options(method, "--methods") if isinstance(method, str) else written_method(method)
@@ -223,16 +204,13 @@ def setting_variants(
         variants: name to settings, such as {"usual": {}, "longer": {"steps": 400}}; the first is the baseline.
         source: where they stand, for messages.
         own_models: whether a variant may name a model; it may not if models are an axis of the grid.
-
-    Raises:
-        InputError: fewer than two variants, a name that cannot be that of a folder or is a reference's, a setting
-            that is unknown or the same for all runs, or a value that does not fit.
     """
     recipes: dict[str, Recipe] = {}
     settable = [option.name for option in fields(Recipe) if option.name not in SHARED]
     for name, changed in variants.items():
-        if not is_folder_name(name) or name in REFERENCES:
-            raise InputError(f"{source}: {quoted(name)} cannot be the name of a variant; choose another name")
+        check_folder_name(name, source)
+        if name in REFERENCES:
+            raise InputError(f"{source}: {quoted(name)} is the name of a reference; choose another name")
         if not isinstance(changed, Mapping):
             raise InputError(f"{source}: {name} needs settings, as in {name}: {{learning_rate: 1e-4}}")
         changed = without_retired(changed, f"{source}, {name}")
@@ -252,16 +230,10 @@ def setting_variants(
 
 
 def data_sets_of(settings: Mapping[str, Any], source: str) -> dict[str, dict[str, Any]]:
-    """The data sets of a yaml file: a name for each, and its settings.
-
-    Raises:
-        InputError: a data set has no data or no test rows, a setting that does not belong to a data set, or a name
-            that cannot be that of a folder.
-    """
+    """The data sets of a yaml file: a name for each, and its settings."""
     found: dict[str, dict[str, Any]] = {}
     for name, chosen in settings.items():
-        if not is_folder_name(name):
-            raise InputError(f"{source}: {quoted(name)} cannot be the name of a folder; choose another name")
+        check_folder_name(name, source)
         if not isinstance(chosen, dict) or not {"data", "test"} <= chosen.keys():
             raise InputError(f"{source}: {name} needs settings of its own, at least `data: FILE` and `test: FILE`")
         found[name] = without_retired(chosen, f"{source}, {name}")
@@ -274,24 +246,17 @@ def data_sets_of(settings: Mapping[str, Any], source: str) -> dict[str, dict[str
 
 
 def sizes_of(text: str) -> list[int | None]:
-    """`50,100,all` as numbers of rows; None stands for all.
-
-    Raises:
-        InputError: a part is neither a whole number above 0 nor "all", or stands there twice.
-    """
+    """`50,100,all` as numbers of rows; None stands for all."""
     parts = [part.strip() for part in text.split(",")]
     if len(set(parts)) < len(parts):
         raise InputError(f"--sizes {text}: a size stands there twice")
-    kind = settings_of(Recipe)["size"].kind
-    sizes = [int(part) if part.isdecimal() else None for part in parts]
-    for part, size in zip(parts, sizes, strict=True):
-        if part != "all" and (size is None or not kind.fits(size)):
-            raise InputError(f"--sizes {text}: write numbers of rows, or all, as in --sizes 50,100,all")
-    return sizes
+    if not all(part == "all" or (part.isdecimal() and int(part)) for part in parts):
+        raise InputError(f"--sizes {text}: write numbers of rows, or all, as in --sizes 50,100,all")
+    return [None if part == "all" else int(part) for part in parts]
 
 
 def with_method_of(recipe: AnyRecipe, other: Recipe) -> AnyRecipe:
-    """A recipe with the method of another one, and its other settings unchanged."""
+    """A recipe with the method of another one."""
     return replace(recipe, **{name: getattr(other, name) for name in OF_METHOD})
 
 
@@ -305,6 +270,6 @@ def folder_name(method: str, seed: int) -> str:
     return f"{method.replace(':', '-')}-{seed}"
 
 
-def is_folder_name(name: str) -> bool:
-    """Whether a name can be that of a folder."""
-    return bool(name) and name not in (".", "..") and not set(name) & {"/", "\\", "\0"}
+def check_folder_name(name: str, source: str) -> None:
+    if name in ("", ".", "..") or set(name) & {"/", "\\", "\0"}:
+        raise InputError(f"{source}: {quoted(name)} cannot be the name of a folder; choose another name")

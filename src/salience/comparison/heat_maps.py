@@ -77,41 +77,38 @@ def heat_maps_of(
         note: called with a line of text before the first model is loaded, and for what is missing.
     """
     seed, of_texts = grid.seeds[0], dict[tuple[Condition, int], dict[str, Explanation]]()
-    absent, failed, begun = [], [], False
+    absent, missing, begun = [], [], False
     kept = read_explanations(output, note)
     stored = dict(kept)
-    for each, method in ((each, method) for each in predictions for method in grid.methods):
-        condition = each.results.condition
-        run = runs[condition, method, seed]
-        digest = digest_of_run(run)
-        for key in [key for key in stored if (key.condition, key.method, key.seed) == (condition, method, seed)]:
-            if key.predictions != digest:  # of an earlier run in the place of this one
-                del stored[key]
-        keyed = [(ExplainedText(condition, method, seed, digest, text.row), text) for text in each.texts]
-        folder = run.folder
-        if wanted := {key: text for key, text in keyed if not is_of(text, stored.get(key))}:
-            if not ((folder / "config.json").is_file() and any(folder.glob("*.safetensors"))):
-                absent.append(str(folder.relative_to(output)))
-            else:
+    for each in predictions:
+        for method in grid.methods:
+            condition = each.results.condition
+            run = runs[condition, method, seed]
+            digest, name = digest_of_run(run), str(run.folder.relative_to(output))
+            for key in list(stored):  # those of an earlier run in the place of this one
+                if (key.condition, key.method, key.seed) == (condition, method, seed) and key.predictions != digest:
+                    del stored[key]
+            keyed = {ExplainedText(condition, method, seed, digest, text.row): text for text in each.texts}
+            wanted = {key: text for key, text in keyed.items() if not is_of(text, stored.get(key))}
+            if wanted and not ((run.folder / "config.json").is_file() and any(run.folder.glob("*.safetensors"))):
+                absent.append(name)
+            elif wanted:
                 if not begun:
                     note("explaining the texts on which methods disagree")
                     begun = True
                 try:
-                    found = explained(list(wanted.values()), folder, recipes[condition])
+                    found = explained(list(wanted.values()), run.folder, recipes[condition])
                     stored |= dict(zip(wanted, found, strict=True))
                 except (ValueError, OSError, RuntimeError) as error:  # the report is worth more than its heat maps
-                    reason = one_line(error, 200) or type(error).__name__
-                    failed.append(f"no heat maps of {folder.relative_to(output)}: {reason}")
-        for key, text in keyed:
-            if is_of(text, stored.get(key)):
-                of_texts.setdefault((condition, text.row), {})[method] = stored[key]
-    missing = failed
+                    missing.append(f"no heat maps of {name}: {one_line(error, 200) or type(error).__name__}")
+            for key, text in keyed.items():
+                if is_of(text, stored.get(key)):
+                    of_texts.setdefault((condition, text.row), {})[method] = stored[key]
     if absent:
-        missing = [
-            f"no heat maps of {counted(len(absent), 'run')} without a model ({listed(absent, LISTED)}): remove the "
+        missing.insert(
+            0, f"no heat maps of {counted(len(absent), 'run')} without a model ({listed(absent, LISTED)}): remove the "
             "folder of a run to make it again with its model, or choose --no-heat-maps",
-            *failed,
-        ]
+        )  # fmt: skip
     for line in missing:
         note(line)
     if stored != kept:
@@ -125,11 +122,7 @@ def is_of(text: DisputedText, explanation: Explanation | None) -> bool:
 
 
 def explained(disputed: Sequence[DisputedText], folder: Path, recipe: Recipe) -> list[Explanation]:
-    """The explanations of N texts by the model of a run, for the class that it predicts or the contested label.
-
-    Raises:
-        ValueError: the model is damaged, or the explainer does not fit it.
-    """
+    """The explanations of N texts by the model of a run, for the class that it predicts or the contested label."""
     classifier = load(folder, device=recipe.device, precision=for_predictions(recipe.precision))
     labels, pairs = classifier.labels, any(text.second is not None for text in disputed)
     texts = Texts(

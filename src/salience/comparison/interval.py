@@ -37,12 +37,7 @@ LEAST_SPREAD = 1e-12  # differences that are all equal spread by rounding errors
 
 @dataclass(frozen=True)
 class Level:
-    """A part of the variance of a mean.
-
-    Attributes:
-        variance: of the mean.
-        degrees: degrees of freedom of the variance.
-    """
+    """A part of the variance of a mean, and the degrees of freedom of that."""
 
     variance: float
     degrees: float
@@ -78,9 +73,7 @@ def paired_interval(
 def levels(sets: Sequence[Variation], over_rows: bool = True, assumed: bool = False) -> list[Level]:
     """The variance of the mean over these data sets by draws, and by test rows if they are to be others.
 
-    Args:
-        assumed: whether a set with a single draw is taken to vary by draws as the mean of the others does, of which
-            there is one at least. Otherwise nothing is known of the draws.
+    Nothing is known of the draws of a set with a single one, unless it is `assumed` to vary as the others do.
     """
     known = [each for each in sets if each.draws > 1] if assumed else sets
     by_draws = satterthwaite([each.by_draws for each in known], [each.draws - 1 for each in known])
@@ -97,9 +90,7 @@ def between_sets(sets: Sequence[Variation]) -> Level:
 def satterthwaite(variances: Sequence[float], degrees: Sequence[float]) -> Level:
     """The variance of a mean of S independent means, and Satterthwaite's degrees of freedom.
 
-    Args:
-        variances: of the S means; NaN where unknown.
-        degrees: degrees of freedom of the variances.
+    The variances of the S means, NaN where unknown, have these degrees of freedom.
     """
     total = sum(variances)
     if not total > 0:  # nothing varies, or NaN
@@ -109,11 +100,6 @@ def satterthwaite(variances: Sequence[float], degrees: Sequence[float]) -> Level
 
 
 def half_of(parts: Sequence[Level], comparisons: int = 1) -> float:
-    """Half the width of an interval; NaN if the variance of a level is unknown.
-
-    Args:
-        parts: the levels that the mean varies with.
-        comparisons: number of intervals that hold together.
-    """
+    """Half the width of an interval of a mean that varies by these levels; NaN if the variance of one is unknown."""
     chance = 0.025 / comparisons
     return math.sqrt(sum(part.variance * stdtrit(part.degrees, chance) ** 2 for part in parts if part.variance != 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,22 +13,14 @@ from salience.comparison.interval import LEAST_SPREAD, half_of, levels, paired_i
 from salience.comparison.significance import holm, sign_flip_p
 from salience.comparison.variation import Difference, paired, variation
 
-# How many draws of training rows a comparison needs until its interval is narrow enough.
-
 
 @dataclass(frozen=True)
 class DrawsNeeded:
-    """How many draws of every data set make an interval narrow enough.
+    """How many draws of every data set make an interval narrow enough."""
 
-    Attributes:
-        draws: the number; infinity if no number is enough.
-        half_width: the half width that they give at most.
-        by_rows: the half width that the test rows alone give, with however many draws.
-    """
-
-    draws: float
-    half_width: float
-    by_rows: float
+    draws: float  # infinity if no number is enough
+    half_width: float  # that they give at most
+    by_rows: float  # the half width that the test rows alone give, with however many draws
 
     def __str__(self) -> str:
         """'12', or why no number is enough."""
@@ -42,16 +35,8 @@ def draws_needed(
     """The least number of draws whose interval on these data sets has a half width of at most `half_width`.
 
     It takes the observed spreads for the true ones, and the quantile of t that so many draws have. The interval over
-    other data sets can stay wider: more draws do not make more sets.
-
-    Args:
-        differences: for each of S data sets (D_s, N_s), or (D_s,).
-        half_width: in the unit of the differences.
-        over_rows: as for `paired_interval`.
-        comparisons: as for `paired_interval`.
-
-    Returns:
-        None if a set has a single draw, or if all differences are equal.
+    other data sets can stay wider: more draws do not make more sets. None if a set has a single draw, or if all
+    differences are equal. Arguments as of `paired_interval`.
     """
     sets = [variation(values) for values in differences]
     by_draws, *by_rows = levels(sets, over_rows)
@@ -65,29 +50,17 @@ def draws_needed(
     alone = half_of(by_rows, comparisons)
     if alone >= half_width:
         return DrawsNeeded(math.inf, half_width, alone)
-    enough = 2
-    while half(enough) > half_width:
-        enough *= 2
-    too_few = max(enough // 2, 1)
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        too_few, enough = (middle, enough) if half(middle) > half_width else (too_few, middle)
+    enough = 2 + bisect_left(range(2, 2**62), -half_width, key=lambda draws: -half(draws))
     return DrawsNeeded(enough, half_width, alone)
 
 
 @dataclass(frozen=True)
 class PairedDifference(Difference):
-    """A mean difference of a method from a baseline, with its 95 % interval and p-value.
+    """A mean difference of a method from a baseline, with its 95 % interval and p-value."""
 
-    Attributes:
-        p: by `sign_flip_p`.
-        adjusted_p: by Holm over the family of comparisons; p itself for a family of one.
-        needed: the draws that make the interval on these data sets narrow enough; None if that cannot be said.
-    """
-
-    p: float
-    adjusted_p: float
-    needed: DrawsNeeded | None
+    p: float  # by `sign_flip_p`
+    adjusted_p: float  # by Holm over the family of comparisons; p itself for a family of one
+    needed: DrawsNeeded | None  # that make the interval on these data sets narrow enough; None if that cannot be said
 
 
 def paired_difference(
@@ -104,9 +77,7 @@ def paired_difference(
     Args:
         method: for each of S data sets the scores (D_s, N_s) of draws and test rows, or (D_s,) of draws.
         baseline: the same for the baseline, from the same draws and test rows in the same order.
-        over_sets: whether the claim is about other data sets like these. With one data set it is about that set.
-        over_rows: whether a claim about these data sets is about other test rows of theirs.
-        comparisons: number of intervals that are shown together, which hold together at 95 %.
+        over_sets, over_rows, comparisons: as of `paired_interval`.
         half_width: for the draws needed, in the unit of the scores: half a point where these are in percent.
         seed: of the p-value, where signs are drawn.
 

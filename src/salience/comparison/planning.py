@@ -46,12 +46,6 @@ def plans_of(
 
     All methods spend as much as the baseline does in its steps. A method has a number of steps of its own if a variant
     names it. Recipes that differ from the baseline's in the method only follow from it, without another preparation.
-
-    Arguments are as of `salience.comparison.comparing.compare`; `note` is told every choice and warning.
-
-    Raises:
-        InputError: there is no such budget, the data or a recipe is at fault, or something is wanted that texts with
-            several labels cannot have.
     """
     if budget not in BUDGETS:
         raise unknown("--budget", budget, BUDGETS)
@@ -100,19 +94,12 @@ def plans_of(
 
 @dataclass
 class Known:
-    """What earlier commands found out for the runs of a comparison.
-
-    Args:
-        file: that keeps it.
-        recipes: recipes as the user gave them, each with its plan.
-        costs: what a step costs: the budget, a plan, and the cost in the unit of the budget.
-        several: name of a data set to whether its texts can have several labels.
-    """
+    """What earlier commands found out for the runs of a comparison, and the file that keeps it."""
 
     file: Path
-    recipes: list[tuple[Recipe, Plan]] = field(default_factory=list)
-    costs: list[tuple[str, Plan, float]] = field(default_factory=list)
-    several: dict[str, bool] = field(default_factory=dict)
+    recipes: list[tuple[Recipe, Plan]] = field(default_factory=list)  # as the user gave them, each with its plan
+    costs: list[tuple[str, Plan, float]] = field(default_factory=list)  # of a step, in the unit of the budget
+    several: dict[str, bool] = field(default_factory=dict)  # whether the texts of a data set can have several labels
 
     @classmethod
     def read(cls, file: Path) -> Known:
@@ -129,7 +116,6 @@ class Known:
             return cls(file)
 
     def write(self) -> None:
-        """Keeps what was found out for later commands."""
         if self == Known.read(self.file):
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -209,10 +195,7 @@ def counting_passes() -> Callable[[Recipe], float]:
 
 
 def seconds_per_step(recipe: Recipe) -> float:
-    """The median seconds of `TIMED` training steps of a recipe, here and now, after some that do not count.
-
-    A model that is trained by turns is timed where all of its weights are trained.
-    """
+    """The median seconds of `TIMED` training steps of a recipe, here and now, after some that do not count."""
     prepared = replace(prepare_files(replace(recipe, steps=UNTIMED + TIMED))[0], validation=None)
     clock = Clock()
     with TemporaryDirectory() as folder:
@@ -221,18 +204,16 @@ def seconds_per_step(recipe: Recipe) -> float:
 
 
 class Clock(TrainerCallback):
-    """Measures the seconds of every step, its batch on the device to the updated weights."""
+    """Measures the seconds of every step."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
         self.begun = 0.0
 
     def on_step_begin(self, args, state, control, **_):
-        """Called by the Trainer."""
         self.begun = moment()
 
     def on_step_end(self, args, state, control, **_):
-        """Called by the Trainer."""
         self.seconds.append(moment() - self.begun)
 
 

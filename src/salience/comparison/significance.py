@@ -35,9 +35,7 @@ def sign_flip_p(
     the two counts. This is approximate; flipping alone is exact, about these test rows.
 
     Args:
-        differences: for each of S data sets (D_s, N_s) of draws and test rows, or (D_s,) if a draw has one number.
-        over_sets: whether the claim is about other data sets like these. With one data set it is about that set.
-        over_rows: whether a claim about these data sets is about other test rows of theirs.
+        differences, over_sets, over_rows: as of `salience.comparison.interval.paired_interval`.
         count: number of signs that are drawn where they are not all tried.
         seed: of the drawn signs.
     """
@@ -54,7 +52,8 @@ def sign_flip_p(
         by_rows = levels(sets)[1] if over_rows else Level(0.0, 1)
     observed = abs(pairs.sum()) * (1 - 1e-9)  # equal means differ by rounding errors
     if len(pairs) <= MOST_EXACT:
-        flipped, itself = all_signs(len(pairs)) @ pairs, 0  # the observed one is among all
+        signs = (np.arange(2 ** len(pairs))[:, None] >> np.arange(len(pairs)) & 1) * 2.0 - 1
+        flipped, itself = signs @ pairs, 0  # the observed one is among all
     else:
         signs = np.random.default_rng(seed).integers(2, size=(count, len(pairs)), dtype=np.int8) * 2.0 - 1
         flipped, itself = signs @ pairs, 1
@@ -65,19 +64,8 @@ def sign_flip_p(
     return float(max(by_signs, with_rows))
 
 
-def all_signs(pairs: int) -> np.ndarray:
-    """All signs (2^n, n) of n pairs: -1 and 1."""
-    return (np.arange(2**pairs)[:, None] >> np.arange(pairs) & 1) * 2.0 - 1
-
-
 def tails(means: np.ndarray, observed: float, error: Level) -> np.ndarray:
-    """The probability (B,) that a mean with an error added is at least `observed` away from 0; 0 or 1 without error.
-
-    Args:
-        means: (B,).
-        observed: not negative.
-        error: the variance of what is added, and the degrees of freedom of its t distribution.
-    """
+    """The probability (B,) that each mean with an error of Student's t added is at least `observed` away from 0."""
     if error.variance == 0:
         return (np.abs(means) >= observed).astype(float)
     scale = math.sqrt(error.variance)
@@ -91,9 +79,6 @@ def holm(p_values: ArrayLike) -> np.ndarray:
     0.05, however the comparisons depend on each other. The k-th smallest p-value is multiplied by K - k + 1; it is at
     least the adjusted ones of smaller p-values, and at most 1. Holm (1979), A simple sequentially rejective multiple
     test procedure, Scandinavian Journal of Statistics 6(2), 65-70.
-
-    Args:
-        p_values: (K,).
     """
     values = np.asarray(p_values, float)
     order = np.argsort(values, kind="stable")

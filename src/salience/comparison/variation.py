@@ -16,18 +16,10 @@ from scipy.stats import ttest_rel
 
 from salience.errors import InputError
 
-# Statistics over several seeds: means with standard deviations, and paired differences with confidence intervals.
-
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference with its confidence interval.
-
-    Attributes:
-        mean: the mean difference.
-        low: lower bound of the interval; None if no interval can be computed.
-        high: upper bound of the interval; None if no interval can be computed.
-    """
+    """A mean difference with the bounds of its confidence interval, which are None if none can be computed."""
 
     mean: float
     low: float | None
@@ -54,10 +46,8 @@ def difference(values: ArrayLike, baseline: ArrayLike, comparisons: int = 1) -> 
     says nothing about other seeds.
 
     Args:
-        values: (S,), one value a run.
-        baseline: (S,), the values of the baseline in the same runs.
-        comparisons: number of intervals that are shown together. Each has the level 1 - 0.05 / comparisons, so that
-            all of them hold together at 95 % (Bonferroni).
+        values, baseline: (S,), one value a run.
+        comparisons: number of intervals that are shown together, and hold together at 95 % (Bonferroni).
     """
     differences = np.asarray(values, float) - np.asarray(baseline, float)
     if len(differences) < 2 or np.ptp(differences) < 1e-12:
@@ -74,23 +64,14 @@ def spread(values: ArrayLike) -> str:
 
 @dataclass(frozen=True)
 class Variation:
-    """The differences on one data set, summed up.
-
-    Attributes:
-        mean: their mean.
-        draws: D.
-        rows: N; 1 if a draw has one number only.
-        of_draws: the sum of squares of the D means over rows around the mean.
-        of_rows: the sum of squares of the N means over draws around the mean.
-        of_rest: the sum of squares (D, N) of what the means of draws and of rows do not explain.
-    """
+    """The differences on one data set, summed up."""
 
     mean: float
-    draws: int
-    rows: int
-    of_draws: float
-    of_rows: float
-    of_rest: float
+    draws: int  # D
+    rows: int  # N; 1 if a draw has one number only
+    of_draws: float  # the sum of squares of the D means over rows around the mean
+    of_rows: float  # the sum of squares of the N means over draws around the mean
+    of_rest: float  # the sum of squares (D, N) of what the means of draws and of rows do not explain
 
     @property
     def by_draws(self) -> float:
@@ -127,15 +108,7 @@ def variation(differences: ArrayLike) -> Variation:
 
 
 def paired(method: Sequence[ArrayLike], baseline: Sequence[ArrayLike]) -> list[np.ndarray]:
-    """The differences of a method from a baseline, set by set.
-
-    Args:
-        method: for each of S data sets the scores (D_s, N_s) of draws and test rows, or (D_s,) of draws.
-        baseline: the same for the baseline, from the same draws and test rows in the same order.
-
-    Raises:
-        InputError: there are no scores, or the two do not have the same sets, draws and rows.
-    """
+    """The differences of a method from a baseline, set by set; arguments as of `paired_difference`."""
     pairs = [(np.asarray(one, float), np.asarray(other, float)) for one, other in zip(method, baseline, strict=False)]
     if len(method) != len(baseline) or not pairs:
         raise InputError(
