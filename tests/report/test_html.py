@@ -68,10 +68,10 @@ def hostile_sections(text: str) -> list[Section]:
     picture = Figure(text, Drawing(lambda axes: axes.set_title(text) and None, (3, 2)))
     lead = [text, Marked(text), Marked(text, "row")]
     return [
-        Section("one", text, [text, Title(text), Lines([text], text), table, picture, Grid([picture])], text),
+        Section("one", text, [text, Title(text), Lines([text], text), table, picture, Grid([picture])]),
         Section("two", text, [
-            Card(lead, [(lead, text)], {text: text}, [(lead, explained)]), Legend(text),
-            replace(table, in_place=True), Lists({text: [(text, text)]}),
+            Card(lead, [(lead, text)], [(text, text)], [(lead, explained)]), Legend(text),
+            table._replace(in_place=True), Lists({text: [(text, text)]}),
         ]),
     ]  # fmt: skip
 
@@ -95,10 +95,10 @@ def test_blocks_in_each_medium():
     )
     many = Table(["name", "number"], [[f"n{n}", str(n)] for n in range(23)], folded="23 names", file="names.csv")
     sections = [Section("a", "Scores", ["words", table, Title("more"), many]),
-                Section("b", "Pictures", [Figure("of it", Drawing(lambda axes: None, (3, 2)))], "Seen")]  # fmt: skip
+                Section("b", "Pictures", [Figure("of it", Drawing(lambda axes: None, (3, 2)))])]  # fmt: skip
     page = page_of("title", "about", sections)
     found = Content(page)
-    assert found.sections == ["a", "b"] and found.addresses[1:3] == ["#a", "#b"] and ">Seen</a>" in page
+    assert found.sections == ["a", "b"] and found.addresses[1:3] == ["#a", "#b"] and ">Pictures</a>" in page
     assert found.rows_of("plain") == [["90.188 to 92"]] and found.rows_of("ssmix") == [["91 best"]]
     assert "<details><summary>23 names</summary>" in page and len(found.rows_of("n22")) == 1
     assert page.count("<svg") == 1 and 'aria-label="of it"' in page

@@ -11,7 +11,7 @@ from salience.audit.neighbours import NEIGHBOURS
 from salience.audit.words import EXPLAINED, GAMMA, PART, SHARE
 from salience.audit.wrong_labels import LEAST, LOWEST, most_mistaken, noise_counts, share_of_right, share_of_wrong
 from salience.data.task import Task
-from salience.report.page import Block, Card, Marked, Phrase, Section, Table, Title, page_of
+from salience.report.page import Block, Card, Marked, Phrase, Section, Table, Title, joined, page_of
 from salience.scores.predictions import Predictions
 
 MOST = 100  # findings of a kind that are shown
@@ -21,46 +21,38 @@ OVERVIEW = (
     "the column decision of decisions.csv, then write the corrected copy with salience audit DATA --apply "
     "decisions.csv --output FILE."
 )
-ABOUT = {  # kind: the title of its section, and what it shows
-    "label": ("Likely wrong labels", ""),
+ABOUT = {  # what the section of a kind shows; that of labels says more
     "duplicate": (
-        "Near-duplicates",
         "Groups of texts that are linked by a cosine of at least {:g} of the mean vectors of the frozen encoder. "
-        "Those with different labels come first. A text that occurs often counts often in training.",
+        "Those with different labels come first. A text that occurs often counts often in training."
     ),
     "leak": (
-        "Test rows with a near-duplicate in the data",
         "A model that was trained on such a row has nearly seen the test row: test scores are too high. Each test row "
-        "is shown with the rows that are near to it, the nearest first.",
+        "is shown with the rows that are near to it, the nearest first."
     ),
     "test_duplicate": (
-        "Near-duplicate test rows",
         "Groups of test rows, found as those of the data. A model is right or wrong on all rows of a group together: "
-        "they count as one row for how certain a score is, and several times in the score.",
+        "they count as one row for how certain a score is, and several times in the score."
     ),
     "outlier": (
-        "Outliers",
         f"Texts whose mean cosine distance to the {NEIGHBOURS} nearest texts is above 1.5 interquartile ranges over "
-        "the third quartile. They may be of another kind than the rest, or just rare.",
+        "the third quartile. They may be of another kind than the rest, or just rare."
     ),
     "classes": (
-        "Classes that are hard to tell apart",
         f"Pairs of classes with an area under the ROC curve below {LOWEST} (Hand and Till, 2001): drawn from both "
         "classes at random, two rows are ordered rightly so often; 0.5 is chance. Only classes of "
-        f"{LEAST} rows or more. The rows shown are of one class and predicted as the other.",
+        f"{LEAST} rows or more. The rows shown are of one class and predicted as the other."
     ),
     "word": (
-        "Words that give the label away",
         f"Words with a gamma of at least {GAMMA} (Sun and Lu, 2020) that at least {SHARE:.0%} of the texts of the "
         "label have. A model can decide by such a word alone. That is right if the word belongs to the label, and a "
-        "shortcut if it came in by the way in which the texts were collected.",
+        "shortcut if it came in by the way in which the texts were collected."
     ),
     "deciding_word": (
-        "Words by which a classifier decides",
         f"Words that carry at least {PART:.0%} of the explanation of the texts of a label that have them, by "
         f"integrated gradients, in at most {EXPLAINED} rows that were explained for their label. They show what a "
         "classifier has learnt: a word that does not belong to the label is a shortcut, also if other labels have it "
-        "too.",
+        "too."
     ),
 }
 
@@ -97,8 +89,7 @@ def audit_page(evidence: AuditEvidence, title: str) -> str:
     rows = f"{len(task.training):,} labelled rows{tests}. {OVERVIEW}"
     sections = [Section("overview", "Overview", [rows, Table(["what", "found"], counts)])]
     for kind, findings in found.items():
-        name, about = ABOUT[kind]
-        blocks: list[Block] = [about.format(evidence.similarity)] if about else about_labels(evidence)
+        blocks: list[Block] = about_labels(evidence) if kind == "label" else [ABOUT[kind].format(evidence.similarity)]
         if not findings:
             blocks.append("None were found.")
         elif len(findings) > MOST:
@@ -107,7 +98,7 @@ def audit_page(evidence: AuditEvidence, title: str) -> str:
             blocks += [card_of(each, task) for each in findings[:MOST]]
         elif findings:
             blocks.append(words_table(kind, findings[:MOST]))
-        sections.append(Section(kind, name, blocks, KINDS[kind]))
+        sections.append(Section(kind, joined("", KINDS[kind]), blocks))
     return page_of(title, "", sections)
 
 

@@ -16,9 +16,8 @@ from salience.comparison.variation import spread
 from salience.errors import counted
 from salience.explainers.explanation import Explanation
 from salience.report.comparison_pictures import (
-    MOST_CLASSES,
     RELIABILITY,
-    confusion_matrices,
+    confusion_matrix,
     gain_against_cost,
     learning_curves,
     reliability_diagrams,
@@ -47,6 +46,7 @@ from salience.scores.labels import IN_PERCENT
 from salience.scores.metrics import confused_pairs
 
 FOLDED = 12  # verdicts, and classes, from which on they are folded
+MOST_CLASSES = 12  # of confusion matrices; of more classes, the most confused pairs are shown
 LISTED_PAIRS = 10  # of classes that are confused, for each method
 FIRST, WIDEST = 4, 3  # scores, and methods in a table of measures, that fit into a terminal; the report has all
 SCALED = {"calibration_error_scaled": "calibration error with temperature"}
@@ -212,12 +212,12 @@ def sections_of(comparison: Comparison) -> list[Section]:
         Section("classes", "Labels" if several else "Classes", classes and [
             f"F1 of each {'label' if several else 'class'} in percent, mean ± standard deviation over seeds. All "
             "sizes and seeds are in classes.csv.", *classes,
-        ], "Classes"),
+        ]),
         Section("confusions", "Confusions", confusions),
         Section("disputed", "Texts on which methods disagree", disputed and [
             *about_heat_maps(comparison.heat_maps, several), *disputed
-        ], "Texts"),
-        Section("recipe", "Recipe and runs", provenance_of(comparison), "Recipe"),
+        ]),
+        Section("recipe", "Recipe and runs", provenance_of(comparison)),
     ]  # fmt: skip
     return [section for section in found if section.blocks]
 
@@ -360,13 +360,14 @@ def confusions_of(predictions: SeedPredictions) -> list[Block]:
         [method, labels[pair.label], labels[pair.predicted], f"{pair.rows:.1f}", f"{100 * pair.rows / pair.of:.0f} %"]
         for method, counts in predictions.confusions.items() for pair in confused_pairs(counts, LISTED_PAIRS)
     ]  # fmt: skip
-    drawn = bool(predictions.confusions) and len(labels) <= MOST_CLASSES
     head = ["method", "label", "prediction", "test rows", "of the label"]
-    pairs: list[Block] = [Table(head, rows, {1, 2}, in_place=drawn)] if rows else []
-    if drawn:
-        caption = joined(title, "test rows by label (row) and prediction (column), mean over seeds")
-        return [Figure(caption, confusion_matrices(predictions)), *pairs]
-    return pairs and [Title(joined(title, "the most confused classes, mean over seeds")), *pairs]
+    if predictions.confusions and len(labels) <= MOST_CLASSES:
+        caption = joined(title, "test rows by label (row) and prediction (column), mean over seeds; errors are blue.")
+        matrices = [confusion_matrix(method, labels, counts) for method, counts in predictions.confusions.items()]
+        return [caption, Grid(matrices), *([Table(head, rows, {1, 2}, in_place=True)] if rows else [])]
+    return (
+        [Title(joined(title, "the most confused classes, mean over seeds")), Table(head, rows, {1, 2})] if rows else []
+    )
 
 
 def about_heat_maps(heat_maps: HeatMaps, several: bool) -> list[Block]:
@@ -396,17 +397,17 @@ def disputed_of(predictions: SeedPredictions, baseline: str, heat_maps: HeatMaps
         words += f" Shown are the {len(texts)} with the largest disagreement."
     cards, rows = [], []
     for each in texts:
-        facts = {"row": str(each.row), "label": each.label}
+        facts = [("row", str(each.row)), ("label", each.label)]
         for method, (predicted, seeds) in each.predicted.items():
             right = "right" if predicted == each.label else "wrong"
-            facts[method] = f"{predicted} ({counted(seeds, 'seed')}, {right})"
+            facts.append((method, f"{predicted} ({counted(seeds, 'seed')}, {right})"))
         of_text = heat_maps.of_texts.get((results.condition, each.row), {})
         maps: list[tuple[Phrase, Explanation]] = []
         for method, own in of_text.items():
             maps.append(([Marked(method), f" {predicted_in_words(own)}"], own))
         parts = [text for text in (each.text, each.second) if text is not None]
         cards.append(Card("", [("", text) for text in parts], facts, maps))
-        rows.append([str(each.row), " / ".join(filter(None, parts)), *list(facts.values())[1:]])
+        rows.append([str(each.row), " / ".join(filter(None, parts)), *(value for _, value in facts[1:])])
     table = Table(["row", "text", "label", *texts[0].predicted], rows, in_place=True)
     return [*titled(results.title), words, *cards, table]
 

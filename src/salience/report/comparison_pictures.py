@@ -1,19 +1,19 @@
-"""Pictures of a comparison: every run beside its interval, learning curves, gain against cost, and predictions.
+"""Pictures of a comparison, and of a run: runs and intervals, learning curves, gain against cost, and predictions.
 
 Each function draws into the axes that it is given, and returns the texts that a mark shows under the pointer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from salience.comparison.comparison import LearningCurves
-from salience.comparison.results import ConditionResults, SeedPredictions
+from salience.comparison.results import ConditionResults
 from salience.comparison.variation import spread
+from salience.report.page import Cell, Table
 from salience.report.pictures import (
     BLUE,
     COLOURS,
@@ -37,10 +37,8 @@ RELIABILITY = {
     True: "share of the texts that have a label (accuracy) against its probability (confidence)",
 }
 NAME = 20  # characters of the baseline in the label of an axis, beside which axes need room
-MOST_CLASSES = 12  # of a confusion matrix as a picture
-CLASS_NAME, METHOD = 22, 34  # characters of a class beside a matrix, and of a method above a panel
+METHOD = 34  # characters of a method above a diagram
 DIAGRAM = 1.7  # inches of a side of a reliability diagram
-CELL, LETTER = 0.32, 0.075  # inches of a cell of a matrix, and of a letter of a class beside it
 WIDTH = 11.0  # inches that pictures fill at most
 
 
@@ -140,20 +138,20 @@ def gain_against_cost(results: ConditionResults) -> Drawing:
     return Drawing(draw, (7.5, 4))
 
 
-def beside(panels: Sequence[Callable[..., dict[Marks, list[str]]]], step: tuple[float, float]) -> Drawing:
-    """Panels of one size beside and below each other, in one picture whose unit is the inch.
+def reliability_diagrams(methods: Mapping[str, list[Bin]]) -> Drawing:
+    """Accuracy against confidence, from the bins of each title: diagrams beside and below each other, in inches.
 
-    Args:
-        panels: each draws into axes, from the lower left corner of the panel that it is given.
-        step: width and height of a panel.
+    One pair of axes for all of them is drawn many times faster than one for each.
     """
-    columns = min(len(panels), max(1, int(WIDTH / step[0])))
-    width, height = step[0] * columns, step[1] * -(-len(panels) // columns)
+    wide, high = DIAGRAM + 0.6, DIAGRAM + 0.8
+    columns = min(len(methods), int(WIDTH / wide))
+    width, height = wide * columns, high * -(-len(methods) // columns)
 
     def draw(axes: Axes) -> HoverTexts:
         texts: dict[Marks, list[str]] = {}
-        for number, panel in enumerate(panels):
-            texts |= panel(axes, step[0] * (number % columns), height - step[1] * (number // columns + 1))
+        for number, (method, bins) in enumerate(methods.items()):
+            left, bottom = wide * (number % columns) + 0.5, height - high * (number // columns + 1) + 0.45
+            texts |= draw_reliability(axes, left, bottom, method, bins)
         axes.set_axis_off()
         axes.set(xlim=(0, width), ylim=(0, height))
         return texts
@@ -161,15 +159,8 @@ def beside(panels: Sequence[Callable[..., dict[Marks, list[str]]]], step: tuple[
     return Drawing(draw, (width, height))
 
 
-def reliability_diagrams(methods: Mapping[str, list[Bin]]) -> Drawing:
-    """Accuracy against confidence, from the bins of each title."""
-    panels = [partial(draw_reliability, method=method, bins=bins) for method, bins in methods.items()]
-    return beside(panels, (DIAGRAM + 0.6, DIAGRAM + 0.8))
-
-
 def draw_reliability(axes: Axes, left: float, bottom: float, method: str, bins: list[Bin]) -> dict[Marks, list[str]]:
     """Draws the diagram of one method. A point below the diagonal is more confident than right."""
-    left, bottom = left + 0.5, bottom + 0.45
     middle = left + DIAGRAM / 2
     axes.plot([left, left, left + DIAGRAM], [bottom + DIAGRAM, bottom, bottom], color=DARK, linewidth=0.8)
     axes.plot([left, left + DIAGRAM], [bottom, bottom + DIAGRAM], "--", color=GREY, linewidth=1)
@@ -196,47 +187,12 @@ def draw_reliability(axes: Axes, left: float, bottom: float, method: str, bins: 
     }
 
 
-def confusion_matrices(predictions: SeedPredictions) -> Drawing:
-    """Mean number of test rows of each label with each prediction; the colour is the share of the label's rows."""
-    labels = predictions.labels
-    panels = [
-        partial(draw_confusion, method=method, counts=counts, labels=labels)
-        for method, counts in predictions.confusions.items()
-    ]
-    side = CELL * len(labels) + margin_of(labels)
-    return beside(panels, (max(side, 2.0) + 0.2, side + 0.35))
-
-
-def margin_of(labels: list[str]) -> float:
-    """Inches that the names of the labels need beside a matrix."""
-    return LETTER * max(len(drawable(label, CLASS_NAME)) for label in labels) + 0.35
-
-
-def draw_confusion(
-    axes: Axes, left: float, bottom: float, method: str, counts: np.ndarray, labels: list[str]
-) -> dict[Marks, list[str]]:
-    """Draws the matrix of one method, whose counts (C, C) are mean numbers of rows of each label and prediction."""
-    classes, margin = len(labels), margin_of(labels)
-    left, bottom = left + margin, bottom + margin
-    side, top = CELL * classes, bottom + CELL * classes
-    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1e-9)
-    edges = CELL * np.arange(classes + 1)
-    mesh = axes.pcolormesh(
-        left + edges, top - edges, shares, cmap="Blues", vmin=0, vmax=1, edgecolors="white", linewidth=1
-    )
-    for row, column in zip(*np.nonzero(counts), strict=True):
-        count, colour = counts[row, column], "white" if shares[row, column] > 0.6 else DARK
-        short = f"{count:.0f}" if count >= 10 or count % 1 == 0 else f"{count:.1f}"
-        at = left + CELL * (column + 0.5), top - CELL * (row + 0.5)
-        axes.text(*at, short, ha="center", va="center", fontsize=6, color=colour)
-    for number, label in enumerate(labels):
-        place, short = CELL * (number + 0.5), drawable(label, CLASS_NAME)
-        axes.text(left - 0.05, top - place, short, ha="right", va="center", fontsize=7)
-        axes.text(left + place, bottom - 0.05, short, ha="center", va="top", fontsize=7, rotation=90)
-    axes.text(left + side, top + 0.08, drawable(method, METHOD), ha="right", fontsize=8)
-    return {
-        mesh: [
-            f"{method}: {counts[row, column]:.1f} rows of {labels[row]} predicted as {labels[column]}"
-            for row in range(classes) for column in range(classes)
-        ]
-    }  # fmt: skip
+def confusion_matrix(name: str, labels: Sequence[str], counts: np.ndarray) -> Table:
+    """The number of rows (C, C) of each label with each prediction; the colour is the share of the label's rows."""
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1e-9) * (2 * np.eye(len(labels)) - 1)  # errors are blue
+    rows: list[list[str | Cell]] = [[label] for label in labels]
+    for row, column in np.ndindex(counts.shape):
+        count = counts[row, column]
+        text = f"{count:,.0f}" if count >= 10 or count % 1 == 0 else f"{count:.1f}"
+        rows[row].append(Cell(text if count else "", shade=float(shares[row, column])))
+    return Table([name, *labels], rows, matrix=True)

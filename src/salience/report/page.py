@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -41,62 +40,41 @@ class Marked(NamedTuple):
 Phrase = Sequence[str | Marked]  # a text, or its parts
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A cell with more than its text.
-
-    Attributes:
-        small: what stands below the text, such as an interval or a unit.
-        best: whether it is the best of its column.
-        shade: the strength of a red, or below 0 of a blue, background; None for none.
-    """
+class Cell(NamedTuple):
+    """A cell with more than its text."""
 
     text: str
-    small: str = ""
-    best: bool = False
-    shade: float | None = None
+    small: str = ""  # what stands below the text, such as an interval or a unit
+    best: bool = False  # of its column
+    shade: float | None = None  # the strength of a red, or below 0 of a blue, background
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table.
-
-    Attributes:
-        head: the names of the columns.
-        rows: the cells; the first of a row names it. A `Text` of rich is for the terminal alone.
-        texts: which columns hold texts, beside the first; others hold numbers.
-        folded: what the table is folded under; empty to show it.
-        file: the file that has all rows, of which Markdown shows the first ones; empty to show all.
-        matrix: whether it is a matrix with colours.
-        in_place: whether it is in Markdown only, in the place of pictures and cards.
-    """
+class Table(NamedTuple):
+    """A table; the first cell of a row names it. A cell that is a `Text` of rich is for the terminal alone."""
 
     head: Sequence[str | Cell]
     rows: Sequence[Sequence[str | Cell | Text]]
-    texts: Collection[int] = ()
-    folded: str = ""
-    file: str = ""
-    matrix: bool = False
-    in_place: bool = False
+    texts: Collection[int] = ()  # which columns hold texts, beside the first; others hold numbers
+    folded: str = ""  # what the table is folded under; empty to show it
+    file: str = ""  # that has all rows, of which Markdown shows the first ones; empty to show all
+    matrix: bool = False  # whether it is a matrix with colours, which Markdown leaves out
+    in_place: bool = False  # whether it is in Markdown only, in the place of pictures and cards
 
 
-@dataclass(frozen=True)
-class Lines:
+class Lines(NamedTuple):
     """Lines with bullets, folded under a text if there is one."""
 
     lines: Sequence[str]
     folded: str = ""
 
 
-@dataclass(frozen=True)
-class Title:
+class Title(NamedTuple):
     """The title of a part of a section."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """A picture with its caption, and its id."""
 
     caption: str
@@ -104,36 +82,28 @@ class Figure:
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Pictures beside each other."""
+class Grid(NamedTuple):
+    """Pictures or matrices beside each other."""
 
-    figures: Sequence[Figure]
+    blocks: Sequence[Figure | Table]
 
 
-@dataclass(frozen=True)
-class Lists:
+class Lists(NamedTuple):
     """Short lists beside each other: title to items, each with what stands small behind it."""
 
     lists: Mapping[str, Sequence[tuple[str, str]]]
 
 
-@dataclass(frozen=True)
-class Card:
-    """A text, or several, with what is said of it: above, before each text, and by name below.
-
-    Attributes:
-        maps: explanations, with what is said of each.
-    """
+class Card(NamedTuple):
+    """A text, or several, with what is said of it: above, before each text or heat map, and by name below."""
 
     lead: Phrase = ""
     texts: Sequence[tuple[Phrase, str]] = ()
-    facts: Mapping[str, str] = field(default_factory=dict)
+    facts: Sequence[tuple[str, str]] = ()
     maps: Sequence[tuple[Phrase, Explanation]] = ()
 
 
-@dataclass(frozen=True)
-class Legend:
+class Legend(NamedTuple):
     """What heat maps are of, before what their colours mean."""
 
     about: str
@@ -142,14 +112,12 @@ class Legend:
 Block = str | Table | Lines | Title | Figure | Grid | Lists | Card | Legend  # a `str` is a paragraph
 
 
-@dataclass(frozen=True)
-class Section:
-    """A section with its id; `link` is its title in the list of sections, if that is another one."""
+class Section(NamedTuple):
+    """A section with its id."""
 
     name: str
     title: str
     blocks: Sequence[Block]
-    link: str = ""
 
 
 def asset(name: str) -> str:
@@ -269,7 +237,7 @@ def in_markdown(blocks: Sequence[Block]) -> Iterator[str]:
             yield "\n".join(f"- {line_of(line)}" for line in block.lines)
         elif isinstance(block, Title):
             yield f"### {line_of(block.text)}"
-        elif isinstance(block, Table):
+        elif isinstance(block, Table) and not block.matrix:
             shown = block.rows[:LISTED] if block.file else block.rows
             lines = [f"| {' | '.join(map(cell_of, row))} |" for row in (block.head, *shown)]
             lines.insert(1, f"| {' | '.join(['---'] * len(block.head))} |")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
-from sklearn.metrics import confusion_matrix
 
 from salience.classify import TextClassifier
 from salience.data.texts import Texts
@@ -19,7 +18,7 @@ from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
 from salience.explainers.gradient import gradient
 from salience.explainers.integrated import IntegratedGradients
-from salience.report.comparison_pictures import RELIABILITY, reliability_diagrams
+from salience.report.comparison_pictures import RELIABILITY, confusion_matrix, reliability_diagrams
 from salience.report.page import (
     Block,
     Card,
@@ -133,15 +132,15 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
             Section("confusions", "Classes", [] if several else classes_of(run.labels, judged)),
             Section("reliability", "Reliability", reliability_of(judged, calibration)),
         ]
-    sections.append(Section("curves", "Training", curves_of(run), "Curves"))
+    sections.append(Section("curves", "Training", curves_of(run)))
     if judged is not None:
         errors = errors_of(run, judged, classifier)
-        sections.append(Section("errors", "The most confident errors", errors, "Errors"))
+        sections.append(Section("errors", "The most confident errors", errors))
         words = None if classifier is None else class_words(run, judged, classifier)
         if words is not None:
             kind = "label" if several else "class"
             speaking = words_of(words, kind, run.judge == "estimate")
-            sections.append(Section("words", f"Words that speak for a {kind}", speaking, "Words"))
+            sections.append(Section("words", f"Words that speak for a {kind}", speaking))
     facts: list[Block] = ["The run has kept no facts on its data: it is one of a comparison that kept no model."]
     sections.append(Section("data", "Data", facts if run.facts is None else facts_of(run.facts)))
     shown = [section for section in sections if section.blocks]
@@ -250,22 +249,17 @@ def labels_of_run(run: Run) -> list[Block]:
 
 def classes_of(labels: list[str], judged: Predictions) -> list[Block]:
     """The confusion matrix, or the most confused pairs if there are too many classes; and a row for each class."""
-    matrix = confusion_matrix(judged.labels, judged.predicted, labels=np.arange(len(labels)))
+    counts = ONE_LABEL.confusion(judged.probabilities[None], judged.labels)
     blocks: list[Block] = []
     if len(labels) <= MATRIX:
-        shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1) * (2 * np.eye(len(labels)) - 1)
-        rows: list[list[str | Cell]] = []
-        for label, counts, strengths in zip(labels, matrix.tolist(), shares.tolist(), strict=True):
-            shaded = zip(counts, strengths, strict=True)
-            rows.append([label, *(Cell(f"{count:,}" if count else "", shade=share) for count, share in shaded)])
         about = (
             "Number of rows by label (rows) and prediction (columns). The strength of a colour is the share of the "
             "rows of the label; errors are blue."
         )
-        blocks += [about, Table(["", *labels], rows, matrix=True)]
-    elif pairs := confused_pairs(matrix, PAIRS):
+        blocks += [about, confusion_matrix("", labels, counts)]
+    elif pairs := confused_pairs(counts, PAIRS):
         named = [
-            [labels[pair.label], labels[pair.predicted], f"{pair.rows:,}", f"{pair.rows / pair.of:.0%}"]
+            [labels[pair.label], labels[pair.predicted], f"{pair.rows:,.0f}", f"{pair.rows / pair.of:.0%}"]
             for pair in pairs
         ]
         head = ["label", "prediction", "rows", "of the label"]
