@@ -35,11 +35,7 @@ class Occupied(InputError):
 
 
 def check_folder(output: Path | None, overwrite: bool) -> None:
-    """Checks, before any work is done, that a folder can be written; nothing is checked of None.
-
-    Raises:
-        InputError: it exists and may not be overwritten, is a file, or cannot be written.
-    """
+    """Checks, before any work is done, that a folder can be written; nothing is checked of None."""
     _check_place(output, overwrite)
     if output is not None and output.exists() and not output.is_dir():
         raise InputError(f"{output} is a file, where a folder is needed: choose another place")
@@ -141,11 +137,7 @@ def leftovers(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def readable(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, decompressed if its name ends in .gz.
-
-    Raises:
-        InputError: the file cannot be opened, read or decompressed; also if this shows only inside the `with`.
-    """
+    """The bytes of a file, decompressed if its name ends in .gz; an `InputError` if it cannot be read."""
     try:
         with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as file:
             yield cast(BinaryIO, file)

@@ -72,14 +72,10 @@ class Setting:
 
 # The type is `Any`, as that of dataclasses.field is for type checkers: it stands for a value of the field's own type.
 def setting(default: Any, kind: Kind, help: str, unset: str = "") -> Any:
-    """A field of a dataclass that `check_settings` checks.
+    """A field of a dataclass that `check_settings` checks. None fits too if it is the default.
 
-    A subclass that changes only the default writes `name: type = default` and keeps the rest of the declaration.
-
-    Args:
-        default: the default value; `MISSING` if there is none, `dict` for an empty mapping.
-        kind: the values that fit. None is added to them if it is the default.
-        help, unset: as in `Setting`.
+    A subclass that changes only the default writes `name: type = default` and keeps the rest of the declaration. The
+    default is `MISSING` if there is none, and `dict` for an empty mapping.
     """
     declared = Setting("", kind.or_none() if default is None else kind, help, default, unset)
     if default is dict:

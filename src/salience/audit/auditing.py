@@ -35,12 +35,9 @@ def find_all(
 ) -> list[Finding]:  # fmt: skip
     """All findings, kind by kind, the strongest first.
 
-    Args:
-        task: N labelled rows, and the test rows if there are any.
-        vectors, test_vectors: (N, D) of the labelled rows, and of the test rows, of length 1.
-        predicted: out of fold, with the numbers of the rows; rows that cannot be judged may be missing.
-        similarity: cosine from which on texts are near-duplicates.
-        explanations: of labelled rows for their labels, as of `explained_rows`.
+    The vectors (N, D) have length 1. `predicted` is out of fold, with the numbers of the rows; rows that cannot be
+    judged may be missing. Texts are near-duplicates from a cosine of `similarity` on. `explanations` are of
+    `explained_rows`.
     """
     tested: list[Finding] = []
     if test_vectors is not None:

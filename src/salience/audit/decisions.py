@@ -168,12 +168,8 @@ def write_corrected(
 ) -> None:  # fmt: skip
     """Writes a copy of a file with changed labels and without the deleted rows, gzipped if its name ends in .gz.
 
-    Args:
-        data: a file of the same kind, which has been read without an error.
-        label: the column of the labels, or the columns of 0 and 1.
-        labels: the label of each row that has one, or its labels.
-        changes: as `read_decisions` gives them.
-        separator: of labels that are joined in one text.
+    `label` is the column of the labels, or the columns of 0 and 1; `labels` are those of each row that has some;
+    `changes` are as of `read_decisions`; `separator` is of labels that are joined in one text.
     """
     # Where the encoding may lack a character, JSON writes it by its number.
     in_ascii = not codecs.lookup(encoding).name.startswith("utf")

@@ -65,8 +65,7 @@ def wrong_labels(task: Task, predicted: Predictions) -> list[Finding]:
     """The rows whose label is likely wrong. The score is `wrongness`.
 
     Where a text can have several labels, each is judged by itself, and a row is one finding with all that are likely
-    wrong: with the low probability of one that it has, and the high one of one that it lacks. The score is the largest
-    of theirs.
+    wrong, and with the largest of their scores.
     """
     labels, probabilities = predicted.labels, predicted.probabilities
     if task.multi_label:

@@ -86,10 +86,7 @@ def colour(strength: float) -> str:
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
-    """An explanation as a row of a JSON lines file; probabilities and scores that are NaN are None.
-
-    Where a text can have several labels, "predicted" and "label" are lists.
-    """
+    """An explanation as a row of JSON lines; what is NaN is None. "predicted" and "label" may be lists."""
     labels, gold, golds = explanation.labels, explanation.gold, explanation.golds
     predicted: str | list[str] = labels[explanation.predicted]
     right: str | list[str] | None = None if gold is None else labels[gold]

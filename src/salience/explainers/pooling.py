@@ -15,9 +15,6 @@ def pooling_attention(model: nn.Module, batch: Batch, target: Tensor | None = No
 
     They are 0 on special tokens in attention classifiers, whose pooling reads words only. In a pooling layer that was
     trained, as those of runs with the retired pooling trained-mean, special tokens have weights too.
-
-    Raises:
-        ValueError: the model has no pooling of this kind, or its pooling does not attend to words.
     """
     model = unwrapped(model)
     if has_pooling_layer(model):

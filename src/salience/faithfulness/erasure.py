@@ -25,24 +25,15 @@ class Reading:
 
     An erased text is shorter: nothing stands in the place of the removed words. What the classifier says of it is kept
     as long as the reading. It can differ by rounding (1e-6), as it depends on which texts share a batch.
-
-    Args:
-        texts: as `Encoded` with their words; or what has its `words`, `labels`, `cut`, `take`, `keeping` and length.
-        judge: gives the classifier's probabilities (N, C) of such texts.
-        empty_token: the token that stands for a text of which nothing is left.
-        leave_one_out_rows: the texts whose words are left out one at a time for `leave_one_out`; None is all.
-        targets: (N,) the label that metrics are about, of each text; None is the most probable one of the whole text.
-        decide: from probabilities (..., C) to the labels that are predicted (..., C) bool; None is the most probable.
-        owners: (N,) numbers, equal where the same text is there with other targets, and is asked about once.
     """
 
-    texts: Any
+    texts: Any  # `Encoded` with its words, or what has its `words`, `labels`, `cut`, `take`, `keeping` and length
     judge: Judge
-    empty_token: int
-    leave_one_out_rows: Sequence[int] | np.ndarray | None = None
-    targets: np.ndarray | None = None
-    decide: Callable[[np.ndarray], np.ndarray] | None = None
-    owners: np.ndarray | None = None
+    empty_token: int  # stands for a text of which nothing is left
+    leave_one_out_rows: Sequence[int] | np.ndarray | None = None  # of the texts of `leave_one_out`; None is all
+    targets: np.ndarray | None = None  # (N,) the labels that metrics are about; None: the most probable ones
+    decide: Callable[[np.ndarray], np.ndarray] | None = None  # probabilities (..., C) to predicted labels, bool
+    owners: np.ndarray | None = None  # (N,) equal where a text is there with several targets; it is asked about once
     _known: dict[Erased, np.ndarray] = field(default_factory=dict, repr=False, init=False)
     _noted: dict[Erased, None] | None = field(default=None, repr=False, init=False)
 
@@ -147,20 +138,13 @@ class Erasure:
 
     The judge is asked when a metric needs an answer, and its `Reading` keeps each answer: a metric costs its own
     passes only, and the metrics of all erasures over one reading share theirs.
-
-    Args:
-        judge: the texts as the judge reads them; their labels are those of its texts.
-        scores: of each text's words (W,), as the explained classifier reads them.
-        explained: the texts as the explained classifier reads them; None: it is the judge.
-        most: the largest number of words that the metrics over all numbers of words remove.
-        marked: the numbers of the words that a person has marked in each text, where that is known.
     """
 
-    judge: Reading
-    scores: Sequence[np.ndarray]
-    explained: Reading | None = None
-    most: int = 20
-    marked: Sequence[Sequence[int]] | None = None
+    judge: Reading  # the texts as the judge reads them
+    scores: Sequence[np.ndarray]  # of each text's words (W,), as the explained classifier reads them
+    explained: Reading | None = None  # the texts as the explained classifier reads them; None: it is the judge
+    most: int = 20  # the largest number of words that the metrics over all numbers of words remove
+    marked: Sequence[Sequence[int]] | None = None  # numbers of the words that a person has marked in each text
 
     @property
     def labels(self) -> np.ndarray:

@@ -28,23 +28,14 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One explainer's results.
-
-    Args:
-        metrics: the estimate of each metric.
-        values: each metric's value of each text (N,), NaN where it is undefined; of "random" the mean over draws.
-        without: the judge's accuracy (K + 1,) without the 0, 1, ..., K top words, from 0 to 1; empty if not asked for.
-        alone: the same on the top words alone, where K = 0 is the whole text.
-        marked: for each class, precision, recall and F1 of marked words in percent, as `detection_by_class` gives
-            them; empty where nothing is marked.
-    """
+    """One explainer's results."""
 
     explainer: str
     metrics: Mapping[str, Estimate]
-    values: Mapping[str, np.ndarray]
-    without: np.ndarray
-    alone: np.ndarray
-    marked: Mapping[str, Mapping[str, float]]
+    values: Mapping[str, np.ndarray]  # of each text (N,), NaN where it is undefined; of "random" the mean over draws
+    without: np.ndarray  # accuracy (K + 1,) without the K top words, from 0 to 1; empty if not asked for
+    alone: np.ndarray  # accuracy on the K top words alone, where K = 0 is the whole text
+    marked: Mapping[str, Mapping[str, float]]  # of marked words by class, as of `detection_by_class`; may be empty
 
 
 @dataclass(frozen=True, eq=False)

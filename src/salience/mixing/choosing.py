@@ -16,8 +16,6 @@ PLAIN = "plain"  # training without mixing
 def choose_method(name: str | None, options: Mapping[str, Any] | None = None) -> Method | None:
     """The method with this name and these options; None for "plain", and for None, which is chosen later.
 
-    `guide` and `pair` are set from Python only. A list becomes a tuple.
-
     Raises:
         InputError: the method, an option or a value of one is unknown, or options are given without a method.
     """
