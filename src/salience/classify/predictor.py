@@ -251,7 +251,8 @@ class Predictor:
         given = dict(batch)
         added = self.added()
         added.check_free(given, "the batch")
-        columns = self.columns_of(list(given))
+        asked = {"text": self.text, "text_pair": self.text_pair}
+        columns, _ = choose_as_trained(list(given), self.trained_columns, asked, need_label=False, text_option="text")
         if len({len(values) for values in given.values()}) > 1:
             raise InputError("the columns of the batch have different lengths")
         names = sorted(columns.names)
@@ -298,11 +299,6 @@ class Predictor:
         if self.threshold is not None:
             return Thresholds(dict.fromkeys(labels, self.threshold))
         return read_thresholds(self.model, labels) if self.abstain else None
-
-    def columns_of(self, names: Sequence[str]) -> Columns:
-        """The columns of the texts among `names`."""
-        named = {"text": self.text, "text_pair": self.text_pair}
-        return choose_as_trained(names, self.trained_columns, named, need_label=False, text_option="text")[0]
 
     def answers(self, texts: Sequence[tuple[str | None, ...]]) -> Answers:
         """The answers about N rows, each a text or the two texts of a pair; None stands for a text that is missing."""

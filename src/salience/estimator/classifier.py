@@ -274,23 +274,20 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         target = resolved(Path(folder).expanduser())
         if target.exists() and not target.is_dir():
             raise InputError(f"{target} is a file; choose another folder to save to")
-        with whole_folder(target) as unfinished:
+        written = written_by_run(target)
+        earlier = written if SETTINGS in written else set()  # not the run of `salience train`
+        with whole_folder(target, own=earlier) as unfinished:
             self.model_.save_pretrained(unfinished)
             self.tokenizer_.save_pretrained(unfinished)
             # ASCII, because labels may contain lone surrogates, which UTF-8 cannot encode.
             write_whole(unfinished / SETTINGS, json.dumps(settings, indent=2) + "\n")
             write_manifest(unfinished)
-            new = set(files_in(unfinished))
             present = set(files_in(target)) if target.exists() else set()
-            written = written_by_run(target)
-            earlier = written & present if SETTINGS in written else set()  # not the run of `salience train`
-            if foreign := sorted(new & present - earlier):
+            if foreign := sorted(present & set(files_in(unfinished)) - earlier):
                 raise InputError(
                     f"{target} contains {listed(map(quoted, foreign), 3)}, which no estimator saved and which is not "
                     "overwritten; choose another folder, or move these files elsewhere"
                 )
-        for name in earlier - new:  # they belong to the earlier model
-            (target / name).unlink(missing_ok=True)
 
     @classmethod
     def load(cls, folder: str | Path) -> SalienceClassifier:
