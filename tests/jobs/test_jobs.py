@@ -16,8 +16,7 @@ from jobs import work
 from jobs.work import job
 from salience.errors import InputError
 from salience.files import lock_of, locked
-from salience.jobs import Failure, FailureLog, pool_of, run_jobs
-from salience.jobs.workers import Workers
+from salience.jobs import Failure, FailureLog, Workers, pool_of, run_jobs
 
 
 @pytest.fixture
@@ -68,7 +67,7 @@ def test_two_processes_share_jobs_and_cores(log, tmp_path, monkeypatch):
 
 @pytest.mark.whole
 def test_the_user_chooses_threads_and_every_process_sees_a_gpu(tmp_path, monkeypatch):
-    monkeypatch.setattr("salience.jobs.workers.visible_gpus", lambda: ["4", "7"])
+    monkeypatch.setattr("salience.jobs.visible_gpus", lambda: ["4", "7"])
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     with Workers(2) as pool:
         for name in ("one", "two"):
@@ -160,7 +159,7 @@ def test_a_file_of_something_else_is_no_list_of_failures(log, tmp_path):
 
 def test_a_run_of_another_command_is_waited_for(log, tmp_path, monkeypatch):
     """The other command makes one run and gives up another one, which is then made here."""
-    monkeypatch.setattr("salience.jobs.running.POLL", 0.01)
+    monkeypatch.setattr("salience.jobs.POLL", 0.01)
     held, notes = threading.Event(), []
     begun = threading.Event()
 
