@@ -211,15 +211,11 @@ class OnnxClassifier(TextClassifier):
 
     model: OnnxModel
 
-    def logits(self, encoded: Encoded) -> np.ndarray:
-        """The logits (N, C) in float32 for encoded texts."""
+    def _probabilities(self, encoded: Encoded) -> np.ndarray:
         logits = np.empty((len(encoded), len(self.labels)), np.float32)
         for rows, batch in like_length(self.model, encoded, tokens={"cpu": TOKENS * self.model.threads}):
             logits[rows] = self.model.logits(batch)
-        return logits
-
-    def _probabilities(self, encoded: Encoded) -> np.ndarray:
-        return to_probabilities(self.kind, torch.from_numpy(self.logits(encoded))).numpy()
+        return to_probabilities(self.kind, torch.from_numpy(logits)).numpy()
 
 
 def is_exported(folder: str | Path) -> bool:
