@@ -20,7 +20,6 @@ from sklearn.linear_model import LogisticRegression
 from development import development_set, rows_of
 from salience.classify.frozen_encoder import load_frozen
 from salience.data.task import name_in_words
-from salience.training.head import prototypes
 
 SENTENCES = {
     "ag_news": {
@@ -65,6 +64,21 @@ def main() -> None:
             print(name, json.dumps(found[name]), flush=True)
     if options.output:
         options.output.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def prototypes(
+    vectors: np.ndarray, labels: np.ndarray, classes: int, centre: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The directions (C, D) and offsets (C,) in float64 of a linear map from vectors of texts to similarities.
+
+    The direction of a class is the mean of its descriptions' vectors (M, D), each of length 1 and less the centre
+    (D,), scaled to length 1. The map gives (v - centre) @ direction.
+    """
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    shifted = unit.astype(np.float64) - (0.0 if centre is None else centre)
+    means = np.stack([shifted[labels == number].mean(0) for number in range(classes)])
+    directions = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return directions, np.zeros(classes) if centre is None else -directions @ centre
 
 
 def measured(name: str, encoder, data_dir: Path, place: Path) -> dict[str, list[float]]:

@@ -215,7 +215,7 @@ def test_the_room_is_bounded(write, reads, monkeypatch):
 
 TRAIN = "text,label\n" + "".join(f"text {number},{'ab'[number % 2]}\n" for number in range(20))
 OTHER = "text,label\nother 1,a\nother 2,b\nother 3,b\n"
-FLATTERED = "the test score is flattered"
+FLATTERED = "the test scores are flattered"
 
 
 def test_rows_that_parts_share_are_told(write, tmp_path):
@@ -227,8 +227,8 @@ def test_rows_that_parts_share_are_told(write, tmp_path):
         ({"validation": one, "test": shares_two}, ["two.csv: 2 of 3 test rows", "one.csv", FLATTERED]),
         ({"validation": one, "test": one}, ["one.csv: the test file is also the validation file", FLATTERED]),
         ({"validation": one, "test": str(tmp_path / "link.csv")}, ["link.csv: the test file is also", FLATTERED]),
-        ({"validation": train}, ["train.csv: the validation file is the training file itself", "flattered"]),
-        ({"test": train}, ["train.csv: the test file is the training file itself", "flattered"]),
+        ({"validation": train}, ["train.csv: the validation file is also the training file", "flattered"]),
+        ({"test": train}, ["train.csv: the test file is also the training file", "flattered"]),
     ):
         notes = [note for note in read(train, **files)[1] if "flattered" in note]
         assert len(notes) == (parts is not None) and all(part in note for note in notes for part in parts), files

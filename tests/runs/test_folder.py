@@ -46,7 +46,7 @@ def test_a_run_is_published_whole_and_replaced_only_on_request(tmp_path):
 def test_what_no_run_wrote_is_not_touched(tmp_path):
     output = tmp_path / "run"
     output.write_text("a file")
-    with pytest.raises(InputError, match="is a file"):
+    with pytest.raises(InputError, match="is not a run of salience"):
         write_run(output, overwrite=True)
     output.unlink()
     output.mkdir()
@@ -60,7 +60,7 @@ def test_what_no_run_wrote_is_not_touched(tmp_path):
     work.unlink()
     work.mkdir()
     (work / "mine").write_text("")
-    with pytest.raises(InputError, match="contains files that no run wrote"):
+    with pytest.raises(InputError, match="is in the way and was not written"):
         write_run(tmp_path / "other")
     with pytest.raises(InputError, match="--data reads"):
         RunFolder(tmp_path, inputs={"--data": tmp_path / "rows.csv"})

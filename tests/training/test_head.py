@@ -48,7 +48,6 @@ from salience.training.head import (
     freeze_lowest,
     frozen_layers,
     last_map,
-    prototypes,
     regression,
     regressions,
 )
@@ -418,17 +417,6 @@ def test_the_label_is_that_of_the_nearest_description(encoder):
     spread = logits - logits.mean(1, keepdims=True)
     exact = SCALE * (expected - expected.mean(1, keepdims=True))
     assert np.corrcoef(spread.ravel(), exact.ravel())[0, 1] > 0.97
-
-
-def test_a_map_with_a_centre():
-    """(v - centre) @ direction, written out for two descriptions of one class."""
-    vectors, centre = np.array([[3.0, 4.0], [0.0, 2.0], [5.0, 0.0]]), np.array([0.1, 0.2])
-    directions, offsets = prototypes(vectors, np.array([0, 0, 1]), 2, centre)
-    means = np.array([[(0.6 + 0) / 2 - 0.1, (0.8 + 1) / 2 - 0.2], [1 - 0.1, -0.2]])
-    expected = means / np.sqrt((means**2).sum(1))[:, None]
-    assert directions == pytest.approx(expected)
-    text = np.array([0.3, 0.9])
-    assert directions @ text + offsets == pytest.approx([(text - centre) @ each for each in expected])
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from salience.runs.sentences import (
     estimate_sentences,
     judge_of,
     judged_scores,
+    own_scores,
     precision_sentences,
     training_rows_among,
     with_intervals,
@@ -43,14 +44,11 @@ FORMATS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".pa
 
 
 def hub_results(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> list[EvalResult]:
-    """The scores of the model, on the rows that the run is judged on; empty if nothing was measured.
-
-    Scores of an estimate are those of other models of the same recipe; the name of the metric says so.
-    """
-    judge, judged = judge_of(metrics), judged_scores(metrics)
-    if judge is None or judged is None:
+    """The scores on the rows that the run is judged on; the names of those of an estimate say that it is one."""
+    judge = judge_of(metrics)
+    if judge is None:
         return []
-    scores = next(iter(judged[1].values()))
+    scores = own_scores(metrics, judge)
     scores = scores | at_thresholds(scores)  # as the model decides
     if judge == "estimate":
         split, source = "train", recipe["data"]

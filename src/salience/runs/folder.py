@@ -47,10 +47,7 @@ def add_to_manifest(folder: Path, *names: str) -> None:
 
 
 def written_by_run(folder: Path) -> set[str]:
-    """The files that a run wrote to its folder, as relative paths; an empty set if the folder is not a run folder.
-
-    Folders are fetched from elsewhere, too: names of files outside the folder are left out.
-    """
+    """The files that a run wrote to its folder, as relative paths; none if the folder is not one of a run."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         written = manifest["written by"].startswith("salience ")  # other tools write files of this name, too
@@ -100,21 +97,6 @@ def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return [name for name in now if before.get(name) != now[name]]
 
 
-def check_same_recipe(before: Mapping[str, Any], now: Mapping[str, Any], output: str | Path) -> None:
-    """Raises an `InputError` if an interrupted run is resumed with other settings or data."""
-    for name in changed(before, now):
-        if name == "checksums":
-            files = changed(before.get(name) or {}, now[name])
-            raise InputError(
-                f"{output}: {listed(files)} changed after the interrupted run had begun: restore the earlier file to "
-                "resume, or start again with --overwrite"
-            )
-        raise InputError(
-            f"{output}: the interrupted run had {name}={before.get(name)!r}, not {now[name]!r}: "
-            "resume it with the same settings, or --overwrite it"
-        )
-
-
 WORK = {RECIPE, "checkpoints", "model", "replaced"}  # names in a working folder
 
 
@@ -122,17 +104,15 @@ class RunFolder:
     """The output folder of a run, and the hidden folder beside it (`work`) that holds an unfinished run.
 
     `work` holds the checkpoints and then the trained model. It remains after a run is killed, so that the run can be
-    resumed, and is removed when the run is done.
+    resumed, and is removed when the run is done. Of an output that is a link, the target is written.
 
     Args:
-        output: the folder to write; if it is a link, the target of the link.
         overwrite: whether an earlier run there is replaced.
         resume: whether an interrupted run is resumed.
         inputs: files and folders that the run reads, by the options that name them.
 
     Raises:
-        InputError: the output cannot be replaced (the current folder, a mount point), or contains an input of the
-            run.
+        InputError: the output cannot be replaced (the current folder, a mount point), or contains an input.
     """
 
     def __init__(
@@ -160,16 +140,20 @@ class RunFolder:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Inside the `with`, this process holds the lock of the output.
-
-        Raises:
-            InputError: another process holds it, the output exists and may not be replaced, or there is an
-                interrupted run that is neither to be resumed nor to be replaced.
-        """
+        """Inside the `with`, this process holds the lock of the output, which may be written."""
         with locked(self.output):
             self.restore_replaced()
             self.check_output()
-            self.check_work()
+            if os.path.lexists(self.work):
+                is_folder = self.work.is_dir() and not self.work.is_symlink()
+                files = self.work.iterdir() if is_folder else [self.work]
+                names = {path.name for path in files if not path.name.startswith(f".{RECIPE}.")}
+                if names - WORK or (names and RECIPE not in names):
+                    raise InputError(
+                        f"{self.work} is in the way and was not written by a run: move it, or choose another --output"
+                    )
+                if names and not (self.overwrite or self.resume):
+                    raise InputError(f"an interrupted run of {self.name} exists: --resume it, or --overwrite it")
             yield
 
     def restore_replaced(self) -> None:
@@ -187,43 +171,32 @@ class RunFolder:
             return
         if not self.overwrite:
             raise InputError(f"{self.name} exists: choose another --output, or --overwrite it")
-        if not self.output.is_dir():
-            raise InputError(f"{self.name} is a file, not a run, and is not overwritten: choose another --output")
-        files, written = set(files_in(self.output)), written_by_run(self.output)
+        files = set(files_in(self.output)) if self.output.is_dir() else {str(self.output)}
+        written = written_by_run(self.output)
         if files and not written:
             raise InputError(f"{self.name} is not a run of salience and is not overwritten: choose another --output")
         if foreign := sorted(files - written):
             raise InputError(
                 f"{self.name} contains files that no run wrote ({listed(map(quoted, foreign), 3)}) and is not "
-                "overwritten: "
-                "choose another --output, or move these files elsewhere"
+                "overwritten: choose another --output, or move these files elsewhere"
             )
-
-    def check_work(self) -> None:
-        """Raises an `InputError` if `work` was not written by a run, or holds a run that is not to be touched."""
-        if not os.path.lexists(self.work):
-            return
-        if self.work.is_symlink() or not self.work.is_dir():
-            raise InputError(
-                f"{self.work} is in the way and was not written by a run: move it, or choose another --output"
-            )
-        names = {path.name for path in self.work.iterdir() if not path.name.startswith(f".{RECIPE}.")}
-        if names - WORK or (names and RECIPE not in names):
-            raise InputError(
-                f"{self.work} is in the way and contains files that no run wrote: move it, or choose another --output"
-            )
-        if names and not (self.overwrite or self.resume):
-            raise InputError(f"an interrupted run of {self.name} exists: --resume it, or --overwrite it")
 
     def open(self, recipe: dict[str, Any]) -> None:
-        """Prepares `work` for a run of this recipe. The files of an interrupted run are removed unless it is resumed.
-
-        Raises:
-            InputError: the run that is to be resumed had other settings, or its recipe is damaged.
-        """
+        """Prepares `work` for a run of this recipe. An interrupted run that is not resumed is removed."""
         file = self.work / RECIPE
         if file.is_file() and self.resume:
-            check_same_recipe(without_retired(read_recipe(file), str(self.name)), recipe, self.name)
+            before = without_retired(read_recipe(file), str(self.name))
+            for name in changed(before, recipe):
+                if name == "checksums":
+                    files = changed(before.get(name) or {}, recipe[name])
+                    raise InputError(
+                        f"{self.name}: {listed(files)} changed after the interrupted run had begun: restore the "
+                        "earlier file to resume, or start again with --overwrite"
+                    )
+                raise InputError(
+                    f"{self.name}: the interrupted run had {name}={before.get(name)!r}, not {recipe[name]!r}: "
+                    "resume it with the same settings, or --overwrite it"
+                )
             self.checkpoints.mkdir(exist_ok=True)
             return
         self.remove_work()
@@ -232,11 +205,7 @@ class RunFolder:
         self.checkpoints.mkdir()
 
     def publish(self) -> None:
-        """Moves the finished model folder to the output, in place of an earlier run if `overwrite` is set.
-
-        Raises:
-            InputError: the output exists by now and may not be replaced.
-        """
+        """Moves the finished model folder to the output, in place of an earlier run if `overwrite` is set."""
         write_manifest(self.model)
         self.check_output()
         if self.output.exists():
@@ -268,10 +237,7 @@ def work_of(output: Path) -> Path:
 
 
 def kept_precision(folder: Path) -> str | None:
-    """The precision of a run, finished or interrupted; None if there is no run, or if its recipe names none.
-
-    A run that is continued keeps its precision, also on a machine on which "auto" is another one.
-    """
+    """The precision of a run, finished or interrupted, which it keeps on a machine on which "auto" is another one."""
     for place in (work_of(folder), folder):  # where both are there, the interrupted run replaces the finished one
         try:
             precision = read_recipe(place / RECIPE).get("precision")

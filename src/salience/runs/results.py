@@ -123,13 +123,9 @@ def write_results(
     folder: Path, recipe: Mapping[str, Any], metrics: Mapping[str, Any], labels: list[str],
     judged: tuple[Texts, Predictions] | None = None, estimated: tuple[Texts, Predictions] | None = None,
 ) -> None:  # fmt: skip
-    """Writes the files of a run but the model, its tokenizer and its card to a new folder.
+    """Writes the files of a run but the model, its tokenizer and its card to a new folder, which is replaced.
 
-    Args:
-        folder: replaced if it exists.
-        metrics: the content of metrics.json; with `about`.
-        judged: the test rows, or else the validation rows; None if nothing was held out.
-        estimated: the rows of the estimate; None if there is none.
+    `judged` are the test rows, or else the validation rows; `estimated` those of the estimate; None if there are none.
     """
     shutil.rmtree(folder, ignore_errors=True)  # a process was killed while it wrote this folder
     folder.mkdir()
@@ -188,13 +184,9 @@ def write_predictions(
 def read_predictions(
     folder: Path, files: tuple[str, str] = (PREDICTIONS, PROBABILITIES), with_rows: bool = False
 ) -> tuple[list[str], Predictions]:
-    """The names of the C labels, and the predictions that `write_predictions` wrote.
+    """The names of the C labels, and the predictions that `write_predictions` wrote; raises one of `DAMAGED`.
 
-    Args:
-        with_rows: also read the numbers of the rows, from the file of lines.
-
-    Raises:
-        One of `DAMAGED`: a file is missing or damaged, or the arrays do not fit each other.
+    The numbers of the rows, in the file of lines, are read if asked for.
     """
     rows = None
     if with_rows:
@@ -211,11 +203,7 @@ def read_predictions(
 
 
 def read_rows(folder: Path, rows: Sequence[int], name: str = PREDICTIONS) -> list[dict[str, Any]]:
-    """Some of the lines, counted from 0, of a run's file of predictions, in the order asked for.
-
-    Raises:
-        InputError: the file is damaged or has fewer lines.
-    """
+    """Some of the lines, counted from 0, of a run's file of predictions, in the order asked for."""
     wanted, found, file = set(rows), {}, folder / name
     if not wanted:
         return []

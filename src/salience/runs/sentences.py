@@ -23,33 +23,35 @@ def judge_of(metrics: Mapping[str, Any]) -> str | None:
     return "estimate" if "estimate" in metrics else metrics.get("judged_on")
 
 
+def own_scores(metrics: Mapping[str, Any], judge: str) -> dict[str, Any]:
+    """The scores of the model, or of those of an estimate: scaled by the temperature, if the model is calibrated."""
+    own = metrics[judge]
+    if judge != "estimate" or not own["calibrated"]:
+        return own
+    scaled = own["temperature_scaling"]["calibration_error_scaled"]
+    return own if scaled is None else {**own, "calibration_error": scaled}
+
+
 def judged_scores(metrics: Mapping[str, Any]) -> tuple[str, dict[str, dict]] | None:
     """The rows that a run is judged on, in words, and the scores on them by name: of the model and of the baselines.
 
-    Which they are, `judge_of` says; None if nothing was measured. The calibration error of an estimate is that after
-    temperature scaling if the model is calibrated.
+    Where thresholds of the labels decide otherwise than 0.5, those of both. None if nothing was measured.
     """
-
-    def with_thresholds(name: str, scores: dict) -> dict[str, dict]:
-        """The scores, and where thresholds of the labels decide otherwise than 0.5 those, too."""
-        decided = at_thresholds(scores)
-        differ = any(scores[each] != value for each, value in decided.items())
-        return {name: scores} | ({f"{name}, thresholds of the labels": scores | decided} if differ else {})
-
     judge = judge_of(metrics)
-    if judge in ("test", "validation"):
-        caution = ", on which the checkpoint was chosen" if judge == "validation" else ""
-        own = with_thresholds("this model", metrics[judge])
-        return f"{metrics['rows'][judge]:,} {judge} rows{caution}", own | metrics["baselines"]
+    if judge is None:
+        return None
+    own = own_scores(metrics, judge)
     if judge == "estimate":
-        estimate = metrics["estimate"]
-        scaled = estimate["temperature_scaling"]["calibration_error_scaled"]
-        own = {**estimate, **({"calibration_error": scaled} if estimate["calibrated"] and scaled is not None else {})}
-        return (
-            f"estimate by {estimate['kind']}: {estimate['rows']:,} labelled rows, each new to the model",
-            with_thresholds("models like this one", own) | estimate["baselines"],
-        )
-    return None
+        name, baselines = "models like this one", own["baselines"]
+        rows = f"estimate by {own['kind']}: {own['rows']:,} labelled rows, each new to the model"
+    else:
+        name, baselines = "this model", metrics["baselines"]
+        caution = ", on which the checkpoint was chosen" if judge == "validation" else ""
+        rows = f"{metrics['rows'][judge]:,} {judge} rows{caution}"
+    models, decided = {name: own}, at_thresholds(own)
+    if any(own[score] != value for score, value in decided.items()):
+        models[f"{name}, thresholds of the labels"] = own | decided
+    return rows, models | baselines
 
 
 def baseline_ahead(models: Mapping[str, dict]) -> str:

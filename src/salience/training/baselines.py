@@ -57,9 +57,8 @@ def held_out_scores(task: Task, predictions: Mapping[str, Predictions], seed: in
 def baseline_scores(parts: Sequence[tuple[Texts, Texts]], classes: int) -> dict[str, dict[str, float | None]]:
     """The scores of the two baselines that are computed after every run, by name.
 
-    Args:
-        parts: training rows, and the rows on which a baseline that is fitted to them is evaluated; a pair for a run's
-            test rows, several for the folds of an estimate. The scores are of the evaluated rows of all pairs.
+    `parts` are training rows with the rows on which a baseline that is fitted to them is evaluated: a pair for the
+    test rows of a run, several for the folds of an estimate. The scores are of the evaluated rows of all pairs.
     """
     baselines = {"majority class": majority_probabilities, "TF-IDF + logistic regression": tfidf_probabilities}
     labels = np.concatenate([judged.known_labels for _, judged in parts])
@@ -92,8 +91,7 @@ def encoder_probabilities(
 ) -> np.ndarray:
     """Logistic regression on the mean vectors of a frozen encoder: probabilities (N, C) float32.
 
-    Vectors are scaled to length 1, as all-MiniLM-L6-v2 was trained, for every encoder. They need not be standardised
-    then, and few rows are enough: standard deviations of a few rows are not known well.
+    Vectors are scaled to length 1. They need not be standardised then, and few rows are enough.
     """
     vectors = encoder.vectors(training), encoder.vectors(test)
     return regression_probabilities(vectors[0], training.known_labels, vectors[1], classes)
@@ -102,11 +100,8 @@ def encoder_probabilities(
 def regression_probabilities(features, labels: np.ndarray, test_features, classes: int) -> np.ndarray:
     """Multinomial logistic regression with an L2 penalty: the probabilities of the test rows (N, C) float32.
 
-    Args:
-        features: (M, F) of the training rows, an array or a sparse matrix of scipy.
-        labels: (M,), class numbers. If all are of one class, it gets the probability 1. With labels (M, C), 0 and 1,
-            there is a regression for each label.
-        test_features: (N, F).
+    If all labels (M,) are of one class, it gets the probability 1. With labels (M, C), 0 and 1, there is a regression
+    for each label. Features may be a sparse matrix of scipy.
     """
     from sklearn.linear_model import LogisticRegression
 

@@ -61,8 +61,7 @@ def last_checkpoint(folder: Path) -> Path | None:
 def using_files(folder: str | Path) -> Iterator[None]:
     """Inside the `with`, errors of torch, safetensors and tokenizers about a file are turned into an `OSError`.
 
-    These libraries raise exceptions of their own, whose message names the error of the operating system. torch does
-    not even name it if the disk is full.
+    Their own exceptions name the error of the operating system in the message; that of torch not even a full disk.
     """
     try:
         yield
@@ -101,11 +100,7 @@ def read_phase(model: PreTrainedModel, phase: Path) -> dict[str, Any] | None:
 
 
 class ResumePoints(TrainerCallback):
-    """Has the Trainer write a checkpoint after the first step that ends `SECONDS` after the last checkpoint.
-
-    None is written after the last step: a run that is killed while its results are written is resumed from the one
-    before.
-    """
+    """Has the Trainer write a checkpoint `SECONDS` after the one before, but none after the last step."""
 
     def on_train_begin(self, args: TrainingArguments, state, control, **_):
         self.saved = now()
@@ -118,7 +113,7 @@ class ResumePoints(TrainerCallback):
         self.saved = now()
 
     def due(self, args: TrainingArguments) -> bool:
-        """Whether a checkpoint is to be written; of several processes the clock of the main one decides."""
+        # Of several processes, the clock of the main one decides.
         due = torch.tensor(int(now() - self.saved >= SECONDS), device=args.device)
         return bool(broadcast(due) if args.world_size > 1 else due)
 
@@ -177,7 +172,6 @@ class BestWeights(EarlyStoppingCallback):
         return Path(args.output_dir) / f"best-{self.step}.safetensors"
 
     def write(self, args: TrainingArguments) -> None:
-        """Writes the weights, unless they are written, or there has been no evaluation yet."""
         if self.weights is not None and self.written != self.step and args.should_save:
             save_file({name: weight.contiguous() for name, weight in self.weights.items()}, self.file(args))
         self.written = self.step
@@ -186,11 +180,8 @@ class BestWeights(EarlyStoppingCallback):
 class Beginning(TrainerCallback):
     """The weights of a model before a training, to go back to a part of the way: WiSE-FT.
 
-    Wortsman et al. (2022), arXiv:2109.01903, Eq. 1. It is made before the training, also before one that is resumed,
-    when the model has its first weights. Of several callbacks that set weights at the end, it is the last.
-
-    Args:
-        share: of the trained weights, from 0 to 1, in those that the model has at the end.
+    Wortsman et al. (2022), arXiv:2109.01903, Eq. 1, with a `share` of the trained weights. It is made before the
+    training, also before one that is resumed. Of several callbacks that set weights at the end, it is the last.
     """
 
     def __init__(self, model: nn.Module, share: float = 1.0):
@@ -211,7 +202,6 @@ class Beginning(TrainerCallback):
 
     @torch.no_grad()
     def mix(self, after: Sequence[Tensor], share: float) -> None:
-        """Gives the model a share of the weights `after` a training."""
         for weight, before, trained in zip(self.weights, self.before, after, strict=True):
             weight.copy_(torch.lerp(before.to(trained), trained, share))
 

@@ -58,7 +58,6 @@ class Folds:
 
     Args:
         kind: "holdout" or "folds:K".
-        texts: N labelled texts.
         numbers: (N,) the fold of each row, from 1 to K.
         groups: (N,) the number of the group of each row, if a column of groups is named; else None.
         calibrated: whether the temperature that the rows give is folded into the final model.
@@ -82,11 +81,7 @@ class Folds:
 
 
 def plan_estimate(prepared: Prepared, task: Task, note: Callable[[str], None]) -> Folds | None:
-    """The estimate that the plan of a run asks for, checked before anything is trained; None if it asks for none.
-
-    Raises:
-        InputError: the rows or the model do not allow it, or an option needs an estimate and there is none.
-    """
+    """The estimate that the plan of a run asks for, checked before anything is trained; None if it asks for none."""
     plan = prepared.plan
     folds = choose_folds(plan, task, note)
     if folds is None:
@@ -106,10 +101,7 @@ def usual_estimate(task: Task) -> str:
 
 
 def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Folds | None:
-    """The folds of the estimate of a run; None if it makes none.
-
-    The labelled rows are the training rows, and the validation rows if they were held out of the same file.
-    """
+    """The folds of the training rows, and of validation rows of the same file; None if there is no estimate."""
     kind = usual_estimate(task) if recipe.estimate is None else recipe.estimate
     if kind == "none":
         is_open = recipe.estimate is None and not len(task.validation)
@@ -152,12 +144,9 @@ def obstacle(texts: Texts, count: int) -> str:
 
 
 def fold_numbers(texts: Texts, count: int, seed: int) -> np.ndarray:
-    """The fold of each of N labelled texts (N,), from 1 to `count`, stratified by class.
+    """The fold of each of N labelled texts (N,), from 1 to `count`, stratified by class, so that no group is divided.
 
-    No group is divided; without groups, no equal texts. `obstacle` says what makes it impossible.
-
-    Raises:
-        InputError: groups are so large that a fold is empty.
+    Without groups, equal texts are one. `obstacle` says what makes it impossible.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -217,9 +206,9 @@ class Estimated:
     """What all models of an estimate have predicted, and what follows for the final model.
 
     Attributes:
-        texts: the predicted rows, N of them, in the order of the file.
+        texts: the predicted rows, in the order of the file.
         predictions: of these rows, each by the model that has not seen the row, with the share of its trained weights
-            that other rows have chosen, as confident as the kept share is (`held_out.cross_chosen`).
+            that other rows have chosen.
         metrics: what metrics.json says of the estimate.
         label_thresholds: (C,) where a text can have several labels and the final model is to have thresholds.
         abstention: as of `held_out.abstention`; None if the final model decides every text.
@@ -253,8 +242,7 @@ def fit_with_estimate(
         method: an object that is used instead of the method of the plan, as of `prepare`.
 
     Returns:
-        The classifier and how its training went; and the estimate, None if none is made, and in all processes but the
-        main one.
+        How the training went; and the estimate, None if none is made, and in all processes but the main one.
 
     Raises:
         InputError: the loss, the outputs or the weights of a model are not finite.
@@ -306,10 +294,7 @@ def estimate(
 
 
 def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:
-    """What is asked of the models of an estimate: what the run uses, with steps that follow from their own rows.
-
-    If the run has another number of steps than the one that follows from its rows, they have that number too.
-    """
+    """What the run uses, with steps that follow from the rows of a fold, unless the run has a number of its own."""
     usual = max(1, round(default_steps(rows, classes, plan.batch_size) * plan.steps_factor))
     return Recipe(**{**vars(plan), "steps": None if plan.steps == usual else plan.steps})
 
@@ -319,10 +304,9 @@ def fold_result(
 ) -> dict[str, np.ndarray]:
     """What the model of a fold predicts, as it was stored in `place`, or after it is trained.
 
-    Returns:
-        "rows" (R,), the numbers of the predicted rows among the labelled ones; "probabilities" (S, R, C) float32, of
-        each share of the trained weights among which the estimate chooses, or of one share; "numbers" (4,), of
-        training rows, steps, passes of texts, and seconds.
+    "rows" (R,) are the numbers of the predicted rows among the labelled ones; "probabilities" (S, R, C) float32 are of
+    each share of the trained weights among which the estimate chooses, or of one; "numbers" are training rows, steps,
+    passes of texts, and seconds.
     """
     rows = np.flatnonzero(folds.numbers == number)
     file, checkpoints = place / f"fold-{number}.npz", place / f"fold-{number}"

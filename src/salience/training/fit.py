@@ -170,10 +170,7 @@ def by_length(encoded: Encoded | None) -> Encoded | None:
 def of_texts(
     probabilities: np.ndarray, labels: np.ndarray, owners: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The probabilities (N, C) and labels of texts, from those of their windows (M, C).
-
-    `owners` (M,) are the numbers of the texts of the windows, ascending from 0 to N - 1; None where each is a text.
-    """
+    """The probabilities (N, C) and labels of texts, from those of their windows, of the texts `owners` (M,)."""
     if owners is None:
         return probabilities, labels
     firsts = np.unique(owners, return_index=True)[1]

@@ -44,13 +44,10 @@ SCALE = 20.0
 
 
 def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedModel:
-    """The classifier that is trained: with mean pooling where it is asked for.
+    """The classifier that is trained, loaded from a name: with mean pooling where it is asked for.
 
-    Args:
-        model: the classifier as it was loaded. A pooling layer that it already has is kept.
-        name: what it was loaded from.
-        pooling: "cls" leaves the model as it is; "mean" as in `with_mean_pooling`; "auto" is "mean" for encoders that
-            were trained for it, where the architecture admits it, else "cls".
+    "auto" is "mean" for encoders that were trained for it, where the architecture admits it, else "cls", the model's
+    own head. A pooling layer that the model already has is kept.
 
     Raises:
         InputError: mean pooling is not possible for the architecture, or its pooling layer was trained.
@@ -125,7 +122,6 @@ def declared_modes(source: str) -> set[str] | None:
 
 
 def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Module]:
-    """As `salience.hooks.stages.stages`, for a model that an option needs the levels of."""
     try:
         return stages(model)
     except ValueError as error:
@@ -133,13 +129,7 @@ def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Modul
 
 
 def freeze_lowest(model: nn.Module, layers: int) -> None:
-    """Excludes the embeddings and the lowest layers of an encoder from training, until it is loaded again.
-
-    A part that no trained weight lies below has a forward pass and no backward pass. A pooling layer is no layer here.
-
-    Raises:
-        InputError: the encoder has fewer layers, its layers are not recognised, or it has one layer at several levels.
-    """
+    """Excludes the embeddings and the lowest layers of an encoder from training, until it is loaded again."""
     modules = recognised_stages(model, f"--set freeze={layers}")
     if layers > depth(model):
         raise InputError(f"--set freeze={layers}: the encoder has {depth(model)} layers; give a number up to that")
@@ -155,8 +145,7 @@ def freeze_lowest(model: nn.Module, layers: int) -> None:
 def parts_below(model: nn.Module) -> list[nn.Module]:
     """The parts of an encoder, beside its embedding block, that belong to the embeddings.
 
-    They are the tables of relative positions, which MPNet and DeBERTa share between all layers, and what lies between
-    the embeddings and the first layer.
+    MPNet and DeBERTa share tables of relative positions between all layers; others have parts before the first layer.
     """
     inside = {id(part) for module in layers_of(model).values() for part in module.modules()}
     outside = {name: part for name, part in encoder_of(model).named_modules() if id(part) not in inside}
@@ -191,10 +180,7 @@ def divide_logits(model: PreTrainedModel, temperature: float) -> None:
 
 @torch.no_grad()
 def divisible(model: PreTrainedModel, batch: Batch) -> bool:
-    """Whether `divide_logits` divides the logits of a model, which is unchanged afterwards.
-
-    It does not if the model computes its logits in another way, or shares its last map with another part.
-    """
+    """Whether `divide_logits` divides the logits: not if the last map is shared, or is not the last step."""
 
     def logits() -> Tensor:
         with evaluating(model):
@@ -208,11 +194,7 @@ def divisible(model: PreTrainedModel, batch: Batch) -> bool:
 
 
 def choose_calibration(asked: bool | None, model: PreTrainedModel, batch: Batch, note: Callable[[str], None]) -> bool:
-    """Whether the temperature of an estimate is folded into a model: if asked, and by default if it can be.
-
-    Raises:
-        InputError: it is asked, and the model is not `divisible`.
-    """
+    """Whether the temperature of an estimate is folded into a model: if asked, and by default if it can be."""
     if asked is False or divisible(model, batch):
         return asked is not False
     reason = (
@@ -245,14 +227,8 @@ def begin_as_regression(
 ) -> None:
     """Sets the last linear map of a classifier; nothing is done if all texts that are read are of one class.
 
-    Of more than `MOST` training texts, `MOST` are drawn, the same in every call.
-
-    Args:
-        class_weights: of the C classes or labels in the loss; None for equal ones.
-        strength: inverse strength of the L2 penalty, for vectors whose mean length is 1.
-
-    Raises:
-        InputError: the head of the model cannot begin so.
+    Of more than `MOST` training texts, `MOST` are drawn, the same in every call. `strength` is the inverse strength of
+    the L2 penalty, for vectors whose mean length is 1.
     """
     model = classifier.model
     if not can_begin(model):
@@ -318,36 +294,17 @@ def regressions(
     return weights, biases
 
 
-def prototypes(
-    vectors: np.ndarray, labels: np.ndarray, classes: int, centre: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The directions (C, D) and offsets (C,) in float64 of a linear map from vectors of texts to similarities.
-
-    The direction of a class is the mean of its descriptions' vectors, each of length 1 and less the centre, scaled to
-    length 1. The map gives (v - centre) @ direction: for a vector v of length 1 and without a centre, the cosine.
-
-    Args:
-        vectors: (M, D), of the descriptions, whose class numbers are `labels` (M,).
-        centre: (D,), the mean vector of texts like those to classify; None for 0.
-    """
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    shifted = unit.astype(np.float64) - (0.0 if centre is None else centre)
-    means = np.stack([shifted[labels == number].mean(0) for number in range(classes)])
-    directions = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    return directions, np.zeros(classes) if centre is None else -directions @ centre
-
-
 @torch.no_grad()
 def described_classifier(
     name: str, descriptions: Texts, labels: Sequence[str], max_length: int | None = None, device: str = "auto"
 ) -> TextClassifier:
     """A classifier whose logits are `SCALE` times the similarities of a text with the descriptions of the labels.
 
-    The cosine is of the vectors that the head of a model with mean pooling reads. The vector of a text is not scaled
-    to length 1 but divided by the mean length of the descriptions, which changes no label.
+    The similarity is the cosine with the mean of a label's descriptions, each a vector of length 1, as the head of a
+    model with mean pooling reads them. The vector of a text is not scaled to length 1 but divided by the mean length
+    of the descriptions, which changes no label.
 
     Args:
-        name: of the encoder: "minilm", a folder, or a name on the hub.
         descriptions: texts that describe labels, with the numbers of these.
         max_length: number of tokens read of a text; None is the model's maximum, at most 512.
 
@@ -366,9 +323,12 @@ def described_classifier(
     if not can_begin(model):
         raise InputError(f"descriptions cannot be the head of {type(model).__name__}: name another --model")
     vectors = sentence_vectors(model, classifier.encode(replace(descriptions, labels=None)))
-    directions = prototypes(vectors, numbers, len(labels))[0] / np.linalg.norm(vectors, axis=1).mean()
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float64)
+    means = np.stack([unit[numbers == number].mean(0) for number in range(len(labels))])
+    directions = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     linear = last_map(model)
-    linear.weight.copy_(torch.from_numpy(SCALE * directions))
+    linear.weight.copy_(torch.from_numpy(SCALE * (directions / lengths.mean())))
     if linear.bias is not None:
         linear.bias.zero_()
     return classifier

@@ -204,11 +204,7 @@ Measures = Sequence[str] | Mapping[str, Measure]
 
 
 def measures_named(measures: Measures) -> dict[str, Measure]:
-    """The measures by name, those of `MEASURES` where only names are given.
-
-    Args:
-        measures: names of the catalogue; or measures by name, of one's own or in the place of the catalogue's, such as
-            {"faithfulness": Faithfulness(texts=50)}.
+    """The measures by name: those of `MEASURES`, or in a mapping measures of one's own, as Faithfulness(texts=50).
 
     Raises:
         InputError: a name is unknown, or one string is given.

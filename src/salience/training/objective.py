@@ -32,11 +32,9 @@ class CrossEntropy:
     """The mean over texts of -sum_c z~_c log p_c, where z~ = (1 - smoothing) z + smoothing mean(z) and z_c = w_c y_c.
 
     So the smoothed loss of a text is multiplied by the weight of its label. Were the smoothed label weighted, the part
-    of a rare class in the label of every text would have the weight of that class, and could be the largest one.
-
-    The sum over texts is divided by their number. `F.cross_entropy` divides by the sum of weights in the batch for
-    hard labels and by the number of texts for soft ones. Dividing by the number is linear in the label, so the loss of
-    a mixed label is the mix of two losses, and it does not depend on how a batch is divided into smaller ones.
+    of a rare class in the label of every text could be the largest one. The sum over texts is divided by their number,
+    unlike that of `F.cross_entropy` for hard labels: so the loss is linear in the label, and does not depend on how a
+    batch is divided into smaller ones.
 
     Label smoothing: Szegedy et al. (2016), arXiv:1512.00567, section 7.
 
@@ -49,7 +47,7 @@ class CrossEntropy:
     smoothing: float = 0.0
 
     def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The loss, a scalar, of logits (B, C) for labels (B,) long or label distributions (B, C)."""
+        """The loss of logits (B, C) for labels (B,) long or label distributions (B, C)."""
         classes = logits.shape[1]
         if labels.dim() == 1:
             labels = F.one_hot(labels, classes)
@@ -247,18 +245,13 @@ class Contrastive:
     """Supervised contrastive learning beside the cross-entropy: texts of a class are to have similar vectors.
 
     An objective of training on unmixed texts, and a loss beside that of training on mixtures. Gunel et al. (ICLR
-    2021), arXiv:2011.01403, Eq. 3.
-
-    Args:
-        weight: lambda, at least 0 and below 1; the classification loss has the rest.
-        temperature: tau.
+    2021), arXiv:2011.01403, Eq. 3, with lambda as `weight`, at least 0 and below 1, and tau as `temperature`.
     """
 
     weight: float
     temperature: float
 
     def __call__(self, model: nn.Module, batch: Batch, loss: Loss = cross_entropy) -> Iterator[Tensor]:
-        """One loss, a scalar."""
         yield self.with_loss(model, batch, loss, 1 - self.weight)
 
     def with_loss(self, model: nn.Module, batch: Batch, loss: Loss, weight: float) -> Tensor:
@@ -270,10 +263,7 @@ class Contrastive:
 
 
 def contrastive_loss(vectors: Tensor, labels: Tensor, temperature: float) -> Tensor:
-    """L_SCL of Eq. 3 divided by the number of texts, a scalar; 0 for a single text.
-
-    The vectors (B, D) are compared in fp32 at least, also inside autocast; labels are (B,).
-    """
+    """L_SCL of Eq. 3, of vectors (B, D) in fp32 at least, divided by the number of texts; 0 for a single text."""
     with exactly():
         directions = F.normalize(vectors.to(torch.promote_types(vectors.dtype, torch.float32)), dim=1)
         itself = torch.eye(len(labels), dtype=torch.bool, device=labels.device)

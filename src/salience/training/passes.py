@@ -41,10 +41,7 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
 
 
 def passes_per_step(method: Any, clean: float, model: nn.Module) -> float:
-    """The passes of a training step for each text of its batch; their mean, if a step's level is drawn.
-
-    `method` has nothing left open; None is plain training. `clean` is the weight of the loss on the unmixed texts.
-    """
+    """The passes of a training step for each text of its batch; their mean, if a step's level is drawn."""
     frozen = frozen_layers(model)
     saved = 2 * FORWARD * frozen / len(layers_of(model)) if frozen else 0.0  # by a pass without the backward one there
     if method is None:

@@ -185,14 +185,7 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
 
 
 def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool) -> Plan:
-    """What a run uses, where its recipe leaves values open.
-
-    Args:
-        given: whether the classifier was given, and not made by the recipe; its head stays as it is then.
-
-    Raises:
-        InputError: techniques that the recipe asks for do not fit together, or do not fit the model or the processes.
-    """
+    """What a run uses, where its recipe leaves values open. The head of a classifier that was given stays as it is."""
     model, own = classifier.model, architecture(classifier.model)
     pooling = used_pooling(model) if recipe.pooling == "auto" else recipe.pooling
     start = recipe.head_start or ("random" if given else used_head_start(recipe.model, model, pooling == "mean"))

@@ -102,11 +102,7 @@ NEEDED = {
 
 
 def choose_procedure(name: str, options: Mapping[str, Any]) -> Standard | Turns:
-    """The procedure called `name` with `options` as its settings.
-
-    Raises:
-        InputError: an unknown setting, one of another procedure, or a value that does not fit.
-    """
+    """The procedure called `name` with `options` as its settings; an `InputError` for one that does not fit."""
     known = [option.name for option in fields(PROCEDURES[name])]
     for option in options:
         if option in known:

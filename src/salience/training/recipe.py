@@ -302,13 +302,8 @@ class Recipe(DataSettings):
     ) -> Plan:
         """What is used: every value that is left open follows from the data and the model.
 
-        Args:
-            rows, classes: numbers of training rows and of labels.
-            width: number of hidden units of a transformer; None for a model over words.
-            several: whether a text can have several labels.
-            validated: whether there are validation rows, which choose trained weights.
-            found: the settings that the data, the model and the machine have shown: `pooling`, `head_start`,
-                `max_length`, `precision`, and the columns.
+        `width` is the number of hidden units of a transformer, None for a model over words; `found` are settings that
+        data, model and machine have shown: `pooling`, `head_start`, `max_length`, `precision`, and the columns.
         """
         asked = {**vars(self), **found}
         mean = asked["pooling"] == "mean"
@@ -331,11 +326,7 @@ class Recipe(DataSettings):
 
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any], source: str = "") -> Self:
-        """A recipe from the names and values of a yaml file; `source` is its name, for messages.
-
-        Raises:
-            InputError: an unknown or retired setting, no data, or a value that does not fit.
-        """
+        """A recipe from the names and values of a yaml file; `source` is its name, for messages."""
         settings = without_retired(settings, source)
         names = [option.name for option in fields(cls)]
         # An empty mapping is what a yaml file says with `model_options:` and nothing behind it.
@@ -358,8 +349,8 @@ class Recipe(DataSettings):
 class Plan(Recipe):
     """What is used: a recipe in which nothing is left open that follows from the data and the model.
 
-    `salience.training.prepare.plan_of` makes it, once. None stands only for what a run does without, such as a limit
-    of rows; for a `trained_share` that the estimate is to choose; and for settings of the estimate.
+    None stands only for what a run does without, such as a limit of rows; for a `trained_share` that the estimate is
+    to choose; and for settings of the estimate.
     """
 
     max_length: int

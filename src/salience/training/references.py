@@ -37,11 +37,7 @@ USUAL = tuple(REFERENCES)  # those that a comparison adds by itself
 
 
 def references_of(text: str) -> Sequence[str]:
-    """`none`, `default`, or names such as `majority,tf-idf`, as names.
-
-    Raises:
-        InputError: a name is unknown or retired.
-    """
+    """`none`, `default`, or names such as `majority,tf-idf`, as names of references."""
     if text.strip() in ("none", "default"):
         return USUAL if text.strip() == "default" else ()
     names = [name.strip() for name in text.split(",")]
@@ -67,13 +63,8 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
     """Makes a reference row and writes the folder of its run: scores, probabilities, predictions, and the recipe.
 
     It learns from all labelled rows that the recipe draws, the validation rows included: nothing is chosen on them. So
-    it has as many labelled rows as the methods that it stands beside, which choose a checkpoint on theirs.
-
-    "seconds" in metrics.json is the reference's own time. Where it found vectors of the encoder that an earlier run
-    had computed, the time of computing them is added.
-
-    Raises:
-        InputError: the data or the recipe is at fault, or another process writes the same folder.
+    it has as many labelled rows as the methods that it stands beside. "seconds" in metrics.json is its own time, with
+    that of computing vectors of the encoder that an earlier run had kept.
     """
     started = time.time()
     check_machine(recipe)

@@ -116,11 +116,7 @@ def train(
 
 
 def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
-    """Reads the files that the recipe names and prepares the run.
-
-    Raises:
-        InputError: the data, the model or the recipe does not fit, or a file has changed since the recipe was written.
-    """
+    """Reads the files that the recipe names and prepares the run."""
     recipe = replace(recipe, checksums=checksums(recipe))
     task = task_of(recipe, note)
     return prepare(recipe, task, note), task
@@ -161,10 +157,7 @@ def write_run(
     folder: Path, prepared: Prepared, task: Task, fitted: Fitted, estimated: Estimated | None,
     predictions: Mapping[str, Predictions], metrics: dict[str, Any], keep_model: bool,
 ) -> None:  # fmt: skip
-    """Writes the files of a run, with a checkpoint of Hugging Face, its card and what the card says if it is kept.
-
-    transformers loads the checkpoint without salience, except that of an attention classifier.
-    """
+    """Writes the files of a run, with a checkpoint that transformers loads and its card, if it is kept."""
     recipe, classifier, judged = prepared.plan.as_mapping(), fitted.classifier, None
     if part := metrics.get("judged_on"):
         judged = task.test if part == "test" else task.validation, predictions[part]

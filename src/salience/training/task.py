@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +27,7 @@ Note = Callable[[str], None]
 def read_task(recipe: Recipe, note: Note = print) -> Task:
     """The labelled texts that a recipe names. Its seed draws rows and holds them out.
 
-    Args:
-        note: called with each guess and each warning, after all files have been read.
+    `note` is called with each guess and each warning, after all files have been read.
 
     Raises:
         InputError: the data are at fault; names file and row.
@@ -44,30 +44,25 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         notes.append(f"size: {len(drawn):,} of the {len(rows):,} rows drawn (stratified)")
         rows, labels = rows.take(drawn), [labels[row] for row in drawn]
 
-    def other_rows(source: str | None, role: str) -> Texts:
+    def other_rows(source: str | None) -> Texts:
         """The validation or test rows, with the labels of the training rows."""
         if not source:
             return Texts([])
         texts, own, _, found = read_part(source, columns, recipe.encoding, recipe.bad_rows)
         notes.extend(found)
         check_same_kind(labels, recipe.data, own, source)
-        if same_source(source, recipe.data):
-            notes.append(f"{source}: the {role} file is the training file itself; scores are flattered")
-        elif shared := shared_rows(rows, texts):
-            notes.append(
-                f"{source}: {shared} of {len(texts)} {role} rows also stand in {recipe.data}; scores are flattered"
-            )
         return replace(texts, labels=encode(own, names, source, texts.rows or []))
 
-    validation = other_rows(recipe.validation, "validation")
-    test = other_rows(recipe.test, "test")
-    if recipe.validation and recipe.test:
-        flattered = "by which the model is chosen; the test score is flattered"
-        if same_source(recipe.validation, recipe.test):
-            notes.append(f"{recipe.test}: the test file is also the validation file, {flattered}")
-        elif shared := shared_rows(validation, test):
+    validation, test = other_rows(recipe.validation), other_rows(recipe.test)
+    parts = ("training", rows, recipe.data), ("validation", validation, recipe.validation), ("test", test, recipe.test)
+    for (seen, of_seen, of), (role, part, source) in combinations(parts, 2):
+        if not (of and source):
+            continue
+        if same_source(source, of):
+            notes.append(f"{source}: the {role} file is also the {seen} file; the {role} scores are flattered")
+        elif shared := shared_rows(of_seen, part):
             notes.append(
-                f"{recipe.test}: {shared} of {len(test)} test rows also stand in {recipe.validation}, {flattered}"
+                f"{source}: {shared} of {len(part)} {role} rows also stand in {of}; the {role} scores are flattered"
             )
     training = replace(rows, labels=encode(labels, names, recipe.data, rows.rows or []))
     share = default_share(len(training)) if recipe.validation_share is None else recipe.validation_share
@@ -138,11 +133,7 @@ def input_files(recipe: Recipe) -> dict[str, Path]:
 
 
 def checksums(recipe: Recipe) -> dict[str, str]:
-    """The SHA-256 of every data file, by its name in the recipe.
-
-    Raises:
-        InputError: a file has changed since the recipe was written.
-    """
+    """The SHA-256 of every data file, by its name in the recipe; an `InputError` if one has changed since."""
     sums = {str(file): sha256_of(file) for file in data_files(recipe).values()}
     for file, expected in recipe.checksums.items():
         if sums.get(file, expected) != expected:

@@ -29,7 +29,7 @@ from salience.models.mean_pooling import NARROW, head
 from salience.models.precision import attending
 from salience.training.callbacks import using_files
 from salience.training.head import parts_below
-from salience.training.objective import Contrastive, Objective, Unmixed, labels_of, loss_for, mixed, penalised, plain
+from salience.training.objective import Contrastive, Objective, Unmixed, loss_for, mixed, penalised, plain
 
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
@@ -98,18 +98,17 @@ class MeanLoss(TrainerCallback, ExportableState):
         return mean
 
     def share(self, accelerator: Accelerator) -> None:
-        """Takes the mean over the processes, because a checkpoint has the state of the main one alone."""
+        # A checkpoint has the state of the main process alone.
         if accelerator.num_processes > 1:
             own = torch.as_tensor(self.sum, device=accelerator.device)
             self.sum = accelerator.gather(own[None]).mean()
 
     def state(self) -> dict[str, Any]:
-        """What the Trainer writes with a checkpoint, and gives to a new object when the run is resumed."""
+        # Written with a checkpoint, and given to a new object when the run is resumed.
         return {"args": {"sum": float(self.sum), "steps": self.steps}, "attributes": {}}
 
 
 def diverged(trainer: Trainer, what: str) -> InputError:
-    """The error for training that has diverged."""
     # `global_step` counts finished steps; after the last one there is no next one.
     step = min(trainer.state.global_step + 1, trainer.state.max_steps)
     precision = "" if not (trainer.args.bf16 or trainer.args.fp16) else ", or use --precision fp32"
@@ -144,8 +143,7 @@ class MixTrainer(Trainer):
         args: as for the Trainer. `label_smoothing_factor` is applied to hard and mixed labels alike.
         class_weights: one weight a class or label (C,), as of the loss.
         penalty: maps the model to a scalar that is added to the loss of every step.
-        group_by_length: whether batches consist of texts of similar length (`LengthGrouped`); all batches are full
-            then.
+        group_by_length: whether batches consist of texts of similar length; all batches are full then.
         head_rate: learning rate of the head, as a multiple of that of the encoder.
         unmixed: what training without a method minimises, such as `Contrastive(0.3, 0.1)`.
         **options: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
@@ -242,12 +240,10 @@ class MixTrainer(Trainer):
         return next(each for each in self.callback_handler.callbacks if isinstance(each, MeanLoss))
 
     def log(self, logs: dict[str, float], *args, **options) -> None:
-        """As the Trainer does, with the mean loss since the last log also where a run was resumed after it."""
         loss = {"loss": self.mean_loss.take(self.accelerator)} if "loss" in logs else {}
         super().log(logs | loss, *args, **options)
 
     def create_optimizer(self, *args, **options) -> torch.optim.Optimizer:
-        """The Trainer's optimiser, with the learning rate of the head."""
         if self.optimizer is None:
             set_rates(super().create_optimizer(*args, **options), self.model, self.head_rate)
         return self.optimizer
@@ -257,13 +253,6 @@ class MixTrainer(Trainer):
         samples, _ = super().get_batch_samples(epoch_iterator, num_batches, device)
         texts = torch.tensor(sum(len(sample["input_ids"]) for sample in samples), device=device)
         return samples, self.accelerator.gather(texts).sum() if self.args.world_size > 1 else texts
-
-    def compute_loss(self, model: nn.Module, inputs: dict, return_outputs: bool = False, num_items_in_batch=None):
-        """The unweighted loss on the unmixed texts, a scalar, and the logits (B, C) if `return_outputs`."""
-        batch = self.batch(inputs)
-        logits = forward(model, batch)
-        loss = loss_for(self.model)(logits, labels_of(batch))
-        return (loss, {"logits": logits}) if return_outputs else loss
 
     def prediction_step(self, model: nn.Module, inputs: dict, prediction_loss_only: bool, ignore_keys=None):
         """The loss, logits (B, C) and labels, (B,) or (B, C), of the plain model: evaluation does not mix."""
@@ -288,8 +277,8 @@ class MixTrainer(Trainer):
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
         """Writes the weights under the names that the model's modules have.
 
-        By default, transformers writes the names under which they were loaded, such as `LayerNorm.gamma` of the first
-        BERTs. When it resumes a run or reloads the best checkpoint, it ignores these names and keeps current weights.
+        By default, transformers writes those under which they were loaded, such as `LayerNorm.gamma` of the first
+        BERTs, and ignores them when it resumes a run.
         """
         if not isinstance(self.model, PreTrainedModel):
             return super()._save(output_dir, state_dict)
@@ -300,7 +289,6 @@ class MixTrainer(Trainer):
             del self.model.save_pretrained
 
     def batch(self, inputs: dict) -> Batch:
-        """What a data loader gives as a `Batch` on the device of the model."""
         rows = self._prepare_inputs(inputs)
         return Batch(rows["input_ids"], rows["attention_mask"], rows["segment"], rows.get("labels"), rows.get("pair"))
 
