@@ -155,7 +155,8 @@ def lowest_of_run(model: str | Path, labels: Sequence[str], level: float) -> flo
     folder = Path(model).expanduser()
     file = folder / OUT_OF_FOLD[1]
     if not file.is_file():
-        way_out = "name the run it was exported from" if is_exported(folder) else "train it with --estimate folds:5"
+        exported = f"name the run that {model} was exported from"
+        way_out = exported if is_exported(folder) else "train it with --estimate folds:5"
         raise InputError(
             f"--sets needs the out-of-fold predictions of a run, and {model} has no {file.name}: {way_out}"
         )

@@ -143,7 +143,8 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         nested = {name: parameters.pop(name) for name in list(parameters) if "__" in name}
         super().set_params(**parameters)
         for name, value in nested.items():
-            known, (owner, _, field) = self.get_params(), name.partition("__")
+            known = self.get_params()
+            owner, _, field = name.partition("__")
             if name not in known:
                 if owner in known and not any(each.startswith(f"{owner}__") for each in known):
                     raise InputError(f"{name} cannot be set: {owner}={known[owner]!r} has no settings")
