@@ -65,10 +65,11 @@ def test_only_its_own_folders_are_replaced(described, place, labels, run, salien
     folder, _ = described
     command = ["describe", labels, "--model", place.model, "--device", "cpu", "--output"]
     refused(salience(*command, folder), "exists: choose another --output, or --overwrite it")
-    refused(salience(*command, run, "--overwrite"), "is no classifier of salience describe and is not overwritten")
+    refused(salience(*command, run, "--overwrite"), "is not a classifier of salience describe and is not overwritten")
     (folder / "notes.txt").write_text("mine")
     refused(
-        salience(*command, folder, "--overwrite"), 'files that no classifier of salience describe has ("notes.txt")'
+        salience(*command, folder, "--overwrite"),
+        'files that a classifier of salience describe has not ("notes.txt")',
     )
     (folder / "notes.txt").unlink()
     assert salience(*command, folder, "--overwrite").code == 0

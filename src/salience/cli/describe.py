@@ -9,7 +9,6 @@ from typer import Argument, Option
 
 from salience._version import __version__
 from salience.cli import options
-from salience.cli.export import check_replaceable
 from salience.cli.options import folder_for, of_recipe
 from salience.errors import counted
 
@@ -49,15 +48,17 @@ def describe(
     """Make a classifier from descriptions of its labels, without labelled texts, and write a plain checkpoint."""
     from salience.cli.rows import labelled_texts
     from salience.data.task import label_descriptions, read_descriptions
-    from salience.files import whole_folder, write_json, write_whole
+    from salience.files import check_folder, resolved, whole_folder, write_json, write_whole
     from salience.report.terminal import say
     from salience.runs.card import code, file_name, markdown
-    from salience.runs.folder import write_manifest, written_by_run
+    from salience.runs.folder import check_replaceable, write_manifest, written_by_run
     from salience.scores.labels import ONE_LABEL
     from salience.training.head import described_classifier
 
     output = output or folder_for(labels, "described")
-    check_replaceable(output, overwrite, FILE, "classifier of salience describe")
+    check_folder(output, overwrite)
+    if output.exists():
+        check_replaceable(resolved(output), output, "a classifier of salience describe", FILE)
     described = read_descriptions(labels)
     names = list(described)
     classifier = described_classifier(model, label_descriptions(labels, names), names, max_length, device)

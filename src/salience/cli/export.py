@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
 from salience.cli import options
-from salience.errors import InputError, listed, quoted, unknown
-
-if TYPE_CHECKING:
-    from salience.export.agreement import Agreement
+from salience.errors import InputError, unknown
 
 
 def export(
@@ -36,11 +33,18 @@ def export(
     from salience.classify.onnx_model import FILE, needed
     from salience.cli.rows import read_texts
     from salience.data.texts import Texts
-    from salience.export.agreement import ENOUGH
+    from salience.export.agreement import ENOUGH, Agreement
     from salience.export.folder import is_served, write_export
-    from salience.files import files_in, whole_folder
+    from salience.files import check_folder, files_in, resolved, whole_folder
     from salience.report.terminal import tell
-    from salience.runs.folder import ABSTENTION, RECIPE, trained_columns, write_manifest, written_by_run
+    from salience.runs.folder import (
+        ABSTENTION,
+        RECIPE,
+        check_replaceable,
+        trained_columns,
+        write_manifest,
+        written_by_run,
+    )  # fmt: skip
 
     if to != "onnx":
         raise unknown("--to", to, ["onnx"])
@@ -50,7 +54,9 @@ def export(
         needed(package)
     folder = Path(model).expanduser()
     output = output or beside(folder, "-onnx-int8" if int8 else "-onnx")
-    check_replaceable(output, overwrite, FILE, "export of salience")
+    check_folder(output, overwrite)
+    if output.exists():
+        check_replaceable(resolved(output), output, "an export of salience", FILE)
     classifier = load(model, max_length, "cpu", "fp32")
     if isinstance(classifier, OnnxClassifier):
         raise InputError(f"{model} is an export already: name the run that it was exported from")
@@ -97,28 +103,6 @@ def beside(run: Path, suffix: str) -> Path:
         return Path(run.name + suffix)
     place = run if run.name not in ("", "..") else run.resolve()  # such as "." and "..", which are no names
     return place.with_name(run.resolve().name + suffix)
-
-
-def check_replaceable(output: Path, overwrite: bool, sign: str, kind: str) -> None:
-    """Checks that a folder can be written, and that only an earlier folder of its kind is replaced.
-
-    Args:
-        sign: a file that all folders of the kind have, and no others.
-        kind: what they are, for messages.
-    """
-    from salience.files import check_folder, files_in, resolved
-    from salience.runs.folder import written_by_run
-
-    check_folder(output, overwrite)
-    files = set(files_in(resolved(output))) if output.exists() else set()
-    written = written_by_run(output)
-    if files and sign not in written:
-        raise InputError(f"{output} is no {kind} and is not overwritten: choose another --output")
-    if foreign := sorted(files - written):
-        raise InputError(
-            f"{output} contains files that no {kind} has ({listed(map(quoted, foreign), 3)}) and is not "
-            "overwritten: choose another --output, or move these files elsewhere"
-        )
 
 
 def unchanged_test_data(run: Path) -> str | None:

@@ -58,6 +58,18 @@ def written_by_run(folder: Path) -> set[str]:
         return set()
 
 
+def check_replaceable(folder: Path, name: str | Path, kind: str, sign: str = MANIFEST) -> None:
+    """Checks that a folder has only files that salience wrote to a folder of this kind, which all have the `sign`."""
+    files, written = set(files_in(folder)) if folder.is_dir() else {folder.name}, written_by_run(folder)
+    if files and sign not in written:
+        raise InputError(f"{name} is not {kind} and is not overwritten: choose another --output")
+    if foreign := sorted(files - written):
+        raise InputError(
+            f"{name} contains files that {kind} has not ({listed(map(quoted, foreign), 3)}) and is not overwritten: "
+            "choose another --output, or move these files elsewhere"
+        )
+
+
 # The recipe file of a run: reading it, and comparing its settings with those of another recipe.
 
 QUICK = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # a grid of 1,000 runs has 1,000 recipes
@@ -171,15 +183,7 @@ class RunFolder:
             return
         if not self.overwrite:
             raise InputError(f"{self.name} exists: choose another --output, or --overwrite it")
-        files = set(files_in(self.output)) if self.output.is_dir() else {str(self.output)}
-        written = written_by_run(self.output)
-        if files and not written:
-            raise InputError(f"{self.name} is not a run of salience and is not overwritten: choose another --output")
-        if foreign := sorted(files - written):
-            raise InputError(
-                f"{self.name} contains files that no run wrote ({listed(map(quoted, foreign), 3)}) and is not "
-                "overwritten: choose another --output, or move these files elsewhere"
-            )
+        check_replaceable(self.output, self.name, "a run of salience")
 
     def open(self, recipe: dict[str, Any]) -> None:
         """Prepares `work` for a run of this recipe. An interrupted run that is not resumed is removed."""
