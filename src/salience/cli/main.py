@@ -6,32 +6,23 @@ import errno
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 
 import typer
 
 from salience._version import __version__
 from salience.cli import analyse
-from salience.cli.audit import audit
-from salience.cli.compare import compare
-from salience.cli.demo import demo
-from salience.cli.demo_data import demo_data
-from salience.cli.describe import describe
-from salience.cli.explain import explain
-from salience.cli.export import export
-from salience.cli.faithfulness import faithfulness
-from salience.cli.methods import methods
 from salience.cli.options import Command
-from salience.cli.predict import predict
-from salience.cli.push import push
-from salience.cli.report import report
-from salience.cli.reproduce import reproduce
 from salience.cli.settings import instead_of
-from salience.cli.suggest import suggest
-from salience.cli.train import train
 from salience.errors import InputError, one_line, printable
 from salience.processes import keep_freed_memory, world_size
 
+# Each is a function in a file of its name.
+COMMANDS = (
+    "audit", "train", "describe", "report", "predict", "suggest", "export", "push", "compare", "explain", "demo",
+    "demo_data", "faithfulness", "methods", "reproduce",
+)  # fmt: skip
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
 # How a command that was interrupted is continued; the others begin again.
 CONTINUED = {
@@ -47,10 +38,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-COMMANDS: list[Callable] = [audit, train, describe, report, predict, suggest, export, push, compare, explain, demo,
-                            demo_data, faithfulness, methods, reproduce]  # fmt: skip
-for command in COMMANDS:
-    app.command(cls=Command)(command)
+for name in COMMANDS:
+    app.command(cls=Command)(getattr(import_module(f"salience.cli.{name}"), name))
 app.add_typer(analyse.app, name="analyse")
 
 
@@ -85,8 +74,7 @@ def main(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
     command = next((argument for argument in arguments if not argument.startswith("-")), "")
-    quieten_libraries()
-    share_cores()
+    set_environment()
     keep_freed_memory()
     try:
         code = app(args=arguments, prog_name="salience", standalone_mode=False) or 0
@@ -154,23 +142,19 @@ def complain(message: str, code: int) -> int:
     return code
 
 
-def quieten_libraries() -> None:
-    """Turns off progress bars and advice of other libraries, unless the user has asked for them."""
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    warnings.filterwarnings("ignore", module="transformers")
+def set_environment() -> None:
+    """Turns off progress bars and advice of other libraries, unless the user has asked for them.
 
-
-def share_cores() -> None:
-    """Lets waiting OpenMP threads sleep instead of spin, unless the user has set OMP_WAIT_POLICY.
-
-    On a machine that is also used for something else, a spinning thread takes the core from the thread that it waits
-    for: a training step of half a second then takes several seconds.
+    Waiting OpenMP threads sleep instead of spin: on a machine that is also used for something else, a spinning thread
+    takes the core from the thread that it waits for, and a training step of half a second takes several seconds.
     """
+    wanted = {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+              "TRANSFORMERS_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "true"}  # fmt: skip
     if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+        wanted["GOMP_SPINCOUNT"] = "1000"
+    for variable, value in wanted.items():
+        os.environ.setdefault(variable, value)
+    warnings.filterwarnings("ignore", module="transformers")
 
 
 if __name__ == "__main__":

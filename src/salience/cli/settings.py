@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,9 @@ def with_assigned(given: Mapping[str, Any], assignments: Sequence[str] | None) -
         written = assignment.partition("=")[2]
         name = name.replace("-", "_")
         if name not in known:
-            raise no_setting(name, written, str(given.get("method") or "METHOD").partition(":")[0], known)
+            method = str(given.get("method") or "METHOD").partition(":")[0]
+            instead = instead_of(f"--set {name}", written, "train", method)
+            raise InputError(instead) if instead else unknown("setting in --set", name, known)
         if name in given:
             raise InputError(f"--set {assignment}: {as_option(name)} is given too; leave out one of them")
         if known[name].kind.type is str and value is not None:  # a column may be named 1, or yes
@@ -98,26 +100,14 @@ def model_settings() -> dict[str, Setting]:
     return {name: each for name, each in settings_of(AttentionOptions).items() if name != "pooling"}
 
 
-def no_setting(name: str, value: str, method: str, known: Collection[str]) -> InputError:
-    """The error for what `--set` does not set, with the line that sets it if there is one."""
-    from salience.mixing import METHODS
+def instead_of(option: str, value: str, command: str, method: str = "METHOD") -> str:
+    """What replaces an option, and the value behind it, that train or compare does not have; empty if nothing does.
 
-    if name in RETIRED:
-        return InputError(f"--set {name} is no longer offered: {RETIRED[name][1]}")
-    own = [METHODS[method]] if method in METHODS else METHODS.values()
-    of_model = name in model_settings()
-    if (method in METHODS or not of_model) and any(name in settings_of(each()) for each in own):
-        return InputError(
-            f"--set {name}={value}: fields of a method stand behind its name: --method {method}:{name}={value}"
-        )
-    if of_model:
-        return InputError(f"--set {name}={value} is a setting of an attention classifier: --set-model {name}={value}")
-    return unknown("setting in --set", name, known)
-
-
-def instead_of(option: str, value: str, command: str) -> str:
-    """What replaces an option, and the value behind it, that train or compare does not have; empty if nothing does."""
-    name = option.lstrip("-").replace("-", "_")
+    Args:
+        option: as it is written: --dropout, or --set dropout.
+        method: of the run, whose fields are known.
+    """
+    name = option.removeprefix("--set ").lstrip("-").replace("-", "_")
     if name in RETIRED:
         return f"{option} is no longer offered: {RETIRED[name][1]}"
     if command not in ("train", "compare"):
@@ -131,6 +121,13 @@ def instead_of(option: str, value: str, command: str) -> str:
         name, value = name.removeprefix("no_"), "false"
     if name in known:
         return f"{option} is a setting, and no option: write --set {name}={value}"
-    if command == "train" and name in model_settings():
-        return f"{option} is a setting of the model, and no option: write --set-model {name}={value}"
+
+    from salience.mixing import METHODS
+
+    of_model = name in model_settings()
+    own = [METHODS[method]] if method in METHODS else [] if of_model else METHODS.values()
+    if any(name in settings_of(each()) for each in own):
+        return f"{option} is a field of a method, which stands behind its name: write --method {method}:{name}={value}"
+    if of_model and command == "train":
+        return f"{option} is a setting of an attention classifier: write --set-model {name}={value}"
     return ""
