@@ -51,17 +51,17 @@ def audit(
 ) -> None:
     """Find likely wrong labels, near-duplicates, outliers, classes that are alike, and words that give labels away."""
     given = settings_in({**locals(), "data": None, "test": None})
-    of_judging = {"run": run, "fine_tune": fine_tune, "folds": folds}
-    others = {"test": test, **of_judging, "similarity": similarity, "explain": explain}
+    judging = {"test": test, "run": run, "fine_tune": fine_tune, "folds": folds, "similarity": similarity,
+               "explain": explain}  # fmt: skip
+    useless = [] if run is None else [name for name in ("fine_tune", "folds") if judging[name]]
     if apply is not None:
-        useless = [name for name, value in (given | others).items() if value and name not in OF_COPIES]
-        if useless:
-            raise InputError(f"{as_option(useless[0])} has no effect with --apply: leave out one of them")
+        useless = [name for name, value in (given | judging).items() if value and name not in OF_COPIES]
+    if useless:
+        other = "--run" if apply is None else "--apply"
+        raise InputError(f"{as_option(useless[0])} has no effect with {other}: leave out one of them")
+    if apply is not None:
         apply_decisions(data, apply, output, overwrite, given)
         return
-    for name in ("fine_tune", "folds"):
-        if run is not None and of_judging[name]:
-            raise InputError(f"{as_option(name)} has no effect with --run: leave out one of them")
     if folds is not None and not 2 <= folds <= 20:
         raise InputError(f"--folds is {folds}: give a whole number from 2 to 20")
     if similarity is not None and not 0.5 <= similarity <= 1:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from salience.cli import options
-from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, settings_in
+from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, option, settings_in
 from salience.cli.settings import merged, read_config, with_assigned
 from salience.errors import InputError
 from salience.settings import comma_separated, numbers, several_with_options
@@ -23,10 +23,7 @@ def compare(
     data: Annotated[
         str | None, Argument(help="Labelled texts, as for `salience train`.", rich_help_panel=DATA)
     ] = None,
-    data_sets: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Yaml of several: NAME: {data: FILE, test: FILE}.", rich_help_panel=DATA),
-    ] = None,
+    data_sets: Annotated[Path | None, option("Yaml of several: NAME: {data: FILE, test: FILE}.", DATA, "FILE")] = None,
     test: Annotated[str | None, of_recipe("Rows for the final test.", DATA, "FILE")] = None,
     text: options.TextColumn = None,
     text_pair: options.PairColumn = None,
@@ -34,28 +31,19 @@ def compare(
     label_separator: options.LabelSeparator = None,
     encoding: options.DataEncoding = None,
     bad_rows: options.BadRows = None,
-    methods: Annotated[
-        str | None, Option(help="The first is the baseline.  [default: plain,ssmix]", rich_help_panel=COMPARED)
-    ] = None,
+    methods: Annotated[str | None, option("The first is the baseline.  [default: plain,ssmix]", COMPARED)] = None,
     variants: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="In place of them, yaml of NAME: {SETTING: VALUE}.", rich_help_panel=COMPARED),
+        Path | None, option("In place of them, yaml of NAME: {SETTING: VALUE}.", COMPARED, "FILE")
     ] = None,
-    models: Annotated[
-        str | None, Option(help="Several, by commas, in place of --model.", rich_help_panel=COMPARED)
-    ] = None,
-    seeds: Annotated[str, Option(help="Each trains every method.", rich_help_panel=COMPARED)] = "0,1,2,3,4",
-    sizes: Annotated[
-        str | None, Option(help="Labelled rows, as 50,100,all.  [default: all]", rich_help_panel=COMPARED)
-    ] = None,
-    budget: Annotated[str, Option(help="Spent alike: passes, time or steps.", rich_help_panel=COMPARED)] = "passes",
-    references: Annotated[
-        str, Option(help="none, or of majority,tf-idf,frozen.", rich_help_panel=COMPARED)
-    ] = "default",
+    models: Annotated[str | None, option("Several, by commas, in place of --model.", COMPARED)] = None,
+    seeds: Annotated[str, option("Each trains every method.", COMPARED)] = "0,1,2,3,4",
+    sizes: Annotated[str | None, option("Labelled rows, as 50,100,all.  [default: all]", COMPARED)] = None,
+    budget: Annotated[str, option("Spent alike: passes, time or steps.", COMPARED)] = "passes",
+    references: Annotated[str, option("none, or of majority,tf-idf,frozen.", COMPARED)] = "default",
     faithfulness: Annotated[
-        bool, Option("--faithfulness", help="Also that of explanations of 200 texts.", rich_help_panel=MEASURED)
+        bool, option("Also that of explanations of 200 texts.", MEASURED, name="--faithfulness")
     ] = False,
-    heat_maps: Annotated[bool, Option(help="Show disputed texts.", rich_help_panel=MEASURED)] = True,
+    heat_maps: Annotated[bool, option("Show disputed texts.", MEASURED)] = True,
     model: Annotated[str | None, of_recipe("minilm, a folder or a hub name.  [default: minilm]", TRAINING)] = None,
     steps: Annotated[int | None, of_recipe("Of the first method.  [default: by the data]", TRAINING)] = None,
     precision: options.TrainingPrecision = None,
@@ -65,10 +53,7 @@ def compare(
     ray: options.Ray = None,
     part: options.Part = None,
     config: options.Config = None,
-    output: Annotated[
-        Path | None,
-        Option(metavar="FOLDER", help="A stopped comparison goes on in its folder.", rich_help_panel=OUTPUT),
-    ] = None,
+    output: Annotated[Path | None, option("A stopped comparison goes on in its folder.", OUTPUT, "FOLDER")] = None,
     report_to: options.ReportTo = None,
 ) -> None:
     """Train methods over several seeds and test whether they differ beyond chance."""

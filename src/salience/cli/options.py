@@ -58,6 +58,11 @@ def of_recipe(help: str, group: str | None = None, metavar: str | None = None) -
     return Option(help=help, callback=checked, rich_help_panel=group, metavar=metavar)
 
 
+def option(help: str, group: str, metavar: str | None = None, name: str | None = None) -> Any:
+    """Another option in a group of the help; a flag has a name, so that it has no opposite."""
+    return Option(*([name] if name else []), help=help, rich_help_panel=group, metavar=metavar)
+
+
 def settings_in(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Those arguments of a command that are settings of a recipe and were given."""
     return {name: arguments[name] for name in settings_of(Recipe) if arguments.get(name) is not None}
@@ -110,14 +115,10 @@ AnySeed = Annotated[int | None, of_recipe("Seed of the random numbers.  [default
 TrainingPrecision = Annotated[str | None, of_recipe("Number format: auto, fp32, bf16 or fp16.", TRAINING)]
 TrainingDevice = Annotated[str | None, of_recipe("Device: auto, cpu or cuda.", TRAINING)]
 Set = Annotated[
-    list[str] | None,
-    Option("--set", metavar="NAME=VALUE", help="Any setting of docs/settings.md; repeatable.",
-           rich_help_panel=TRAINING),
-]  # fmt: skip
-Config = Annotated[
-    Path | None, Option(metavar="FILE", help="Yaml file of settings; options override it.", rich_help_panel=OUTPUT)
+    list[str] | None, option("Any setting of docs/settings.md; repeatable.", TRAINING, "NAME=VALUE", "--set")
 ]
-ReportTo = Annotated[str | None, Option(help="Trackers: tensorboard, mlflow, wandb, trackio.", rich_help_panel=OUTPUT)]
+Config = Annotated[Path | None, option("Yaml file of settings; options override it.", OUTPUT, "FILE")]
+ReportTo = Annotated[str | None, option("Trackers: tensorboard, mlflow, wandb, trackio.", OUTPUT)]
 
 # Of commands whose work can be divided.
 Jobs = Annotated[int, Option(help="Runs at a time, each in a process.")]

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
 from salience.cli import options
 from salience.errors import counted, quoted
-
-if TYPE_CHECKING:
-    from salience.classify.predictor import Predictor
 
 
 def predict(
@@ -51,7 +47,7 @@ def predict(
     from salience.data.task import check_not_read
     from salience.data.writing import check_output, is_stream, writing
     from salience.processes import WHOLE, file_of, part_of
-    from salience.report.terminal import tell
+    from salience.report.terminal import cut_off, tell
     from salience.runs.folder import trained_columns
 
     predictor = Predictor(
@@ -97,29 +93,21 @@ def predict(
                 seen["undecided"] += sum(values[label] is None for values in named) - found.count(None) - undefined
         if not seen["rows"]:
             write([])  # the header
-    for line in remarks(seen, here, added.names):
-        tell(line)
-    share = "" if turn == WHOLE else f", part {turn[0]} of {turn[1]}"
-    tell(f"{counted(seen['rows'], 'row')} predicted{share}" + (f": {output}" if output else ""))
 
-
-def remarks(seen: Mapping[str, int], predictor: Predictor, names: list[str]) -> Iterator[str]:
-    """A line for each kind of rows that a reader must know of."""
-    from salience.report.terminal import cut_off
-
-    rows = seen["rows"]
+    total = seen["rows"]
     if seen["cut"]:
-        yield cut_off(seen["cut"], rows, predictor.classifier.max_length)
+        tell(cut_off(seen["cut"], total, here.classifier.max_length))
     if seen["empty"]:
-        yield f"{seen['empty']} of {rows} rows have no text and got no label"
+        tell(f"{seen['empty']} of {total} rows have no text and got no label")
     if seen["undefined"]:
-        yield (
-            f"{seen['undefined']} of {rows} rows got no label: the model's probabilities are NaN; its weights may be "
-            "damaged"
+        tell(
+            f"{seen['undefined']} of {total} rows got no label: the model's probabilities are NaN, its weights damaged"
         )
     if seen["undecided"]:
-        limit = "the threshold of its label" if predictor.threshold is None else f"{predictor.threshold:g}"
-        yield (
-            f"{seen['undecided']} of {rows} rows are undecided: their probability is not above {limit}; "
-            f"{quoted(names[1])} has their most probable label"
+        limit = "the threshold of its label" if threshold is None else f"{threshold:g}"
+        tell(
+            f"{seen['undecided']} of {total} rows are undecided: their probability is not above {limit}; "
+            f"{quoted(added.names[1])} has their most probable label"
         )
+    share = "" if turn == WHOLE else f", part {turn[0]} of {turn[1]}"
+    tell(f"{counted(total, 'row')} predicted{share}" + (f": {output}" if output else ""))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument
 
 from salience.cli import options
-from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, settings_in
+from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, option, settings_in
 from salience.cli.settings import merged, read_config, with_assigned
 from salience.errors import one_line
 from salience.settings import assigned, comma_separated
@@ -42,8 +42,7 @@ def train(
     target_precision: Annotated[float | None, of_recipe("Precision below which predict abstains.", SCORES)] = None,
     model: Annotated[str | None, of_recipe("minilm, a folder, a hub name, or attention:dot.", MODEL)] = None,
     set_model: Annotated[
-        list[str] | None,
-        Option(metavar="NAME=VALUE", help="Setting of an attention classifier; repeatable.", rich_help_panel=MODEL),
+        list[str] | None, option("Setting of an attention classifier; repeatable.", MODEL, "NAME=VALUE")
     ] = None,
     max_length: Annotated[int | None, of_recipe("Tokens read at once.  [default: at most 512]", MODEL)] = None,
     long: Annotated[str | None, of_recipe("Of longer texts: head, head-tail or windows.", MODEL)] = None,
@@ -62,16 +61,9 @@ def train(
     device: options.TrainingDevice = None,
     set_: options.Set = None,
     config: options.Config = None,
-    output: Annotated[
-        Path | None,
-        Option(metavar="FOLDER", help="Folder to write.  [default: runs/DATA-METHOD]", rich_help_panel=OUTPUT),
-    ] = None,
-    overwrite: Annotated[
-        bool, Option("--overwrite", help="Replace an existing run in the folder.", rich_help_panel=OUTPUT)
-    ] = False,
-    resume: Annotated[
-        bool, Option("--resume", help="Continue an interrupted run in the folder.", rich_help_panel=OUTPUT)
-    ] = False,
+    output: Annotated[Path | None, option("Folder to write.  [default: runs/DATA-METHOD]", OUTPUT, "FOLDER")] = None,
+    overwrite: Annotated[bool, option("Replace an existing run in the folder.", OUTPUT, name="--overwrite")] = False,
+    resume: Annotated[bool, option("Continue an interrupted run in the folder.", OUTPUT, name="--resume")] = False,
     report_to: options.ReportTo = None,
 ) -> None:
     """Train a classifier, and write it as a plain Hugging Face checkpoint."""
