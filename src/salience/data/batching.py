@@ -41,7 +41,6 @@ class Collator:
 
     @classmethod
     def of(cls, tokenizer) -> Collator:
-        """A collator with the padding token and the special tokens of a tokenizer."""
         # [UNK] is a special token too, but it stands for a word of the text.
         special = frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
         return cls(tokenizer.pad_token_id or 0, special)
@@ -85,11 +84,6 @@ class LengthGrouped(Sampler[int]):
     Every batch is full: rows that would not fill a batch are left out, different rows in every epoch. So a step uses
     the same rows whether its batch is computed at once, in pieces, or by several processes. The order of the batches
     is shuffled; in the usual length-grouped order the longest come first, and lengths decrease over an epoch.
-
-    Args:
-        lengths: number of tokens of each row.
-        batch_size: rows in a batch; fewer if there are fewer rows.
-        seed: of the order. Each epoch has its own order.
     """
 
     POOL = 50  # batches that are sorted together, at most
@@ -122,10 +116,7 @@ class LengthGrouped(Sampler[int]):
 def length_batches(lengths: np.ndarray, tokens: int, padding: float = np.inf) -> Iterator[np.ndarray]:
     """Yields the indices of the rows of each batch, in order of length.
 
-    Args:
-        lengths: (N,) number of tokens of each row.
-        tokens: largest number of tokens in a batch, padding included; a batch has at least one row.
-        padding: largest number of them that are padding.
+    A batch has at most `tokens` tokens, at most `padding` of them padding, but at least one row.
     """
     order = np.argsort(lengths, kind="stable")
     start = 0
@@ -147,9 +138,7 @@ def like_length(
 ) -> Iterator[tuple[np.ndarray, Batch]]:
     """Yields batches of texts of similar length on the model's device, each with the indices of its rows.
 
-    Args:
-        labelled: give the batches the labels of the texts, if they are known.
-        tokens: largest number of tokens in a batch, padding included, by type of device.
+    `tokens` is the largest number in a batch, padding included, by type of device.
     """
     size, padding = (limits.get(model.device.type, limits["cpu"]) for limits in (tokens, PADDING))
     for rows in length_batches(texts.lengths, size, padding):
@@ -157,12 +146,7 @@ def like_length(
 
 
 def padded(texts: Encoded, rows: np.ndarray, padding: int = 0, labelled: bool = False) -> Batch:
-    """The batch that a `Collator` makes of the texts at `rows`, copied at once instead of text by text.
-
-    Args:
-        padding: the id of the padding token.
-        labelled: give the batch the labels of the texts, if they are known.
-    """
+    """The batch that a `Collator` makes of the texts at `rows`, copied at once instead of text by text."""
     lengths = texts.lengths[rows, None]
     positions = np.arange(max(lengths.max(), 1))  # no model accepts a batch without a position
     inside = positions < lengths
@@ -177,10 +161,6 @@ def padded(texts: Encoded, rows: np.ndarray, padding: int = 0, labelled: bool = 
 
 
 def in_order(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """The values of all batches in the order of the rows.
-
-    Args:
-        parts: for each batch, the indices of its rows and their values.
-    """
+    """The values of all batches, each with the indices of its rows, in the order of the rows."""
     rows, values = zip(*parts, strict=True)
     return np.concatenate(values)[np.argsort(np.concatenate(rows))]

@@ -49,7 +49,6 @@ class Columns:
 
     @property
     def names(self) -> set[str]:
-        """The names of all columns that are read."""
         labels = self.several or (self.label,)
         return {name for name in (self.text, self.text_pair, self.group, *labels) if name is not None}
 
@@ -67,16 +66,12 @@ def choose_columns(
 ) -> tuple[Columns, list[str]]:
     """Chooses the columns: those that are named, and for the others a guess from usual names.
 
-    A second text is guessed only together with the first one: if `text` is named, the texts are single.
+    A second text is guessed only together with the first one; the group is never guessed.
 
     Args:
         names: all columns of the file.
-        text, text_pair, label: names of columns; None guesses. Several columns of labels have commas between them.
-        need_label: whether a label column must be found.
-        source: the name of the data, for error messages.
-        text_option: the option that names the text column, for error messages.
-        group: name of the column of the groups; it is never guessed.
-        separator: as of `Columns`.
+        label: one column, or several of 0 and 1 with commas between them.
+        source, text_option: the data, and the option that names the text column, for error messages.
 
     Returns:
         The columns, and a note for each guess: 'text column: "sentence" (guessed)'.
@@ -144,12 +139,10 @@ def choose_as_trained(
     names: Sequence[str], trained: Columns | None, named: Mapping[str, str | None], need_label: bool, source: str = "",
     text_option: str = "--text",
 ) -> tuple[Columns, list[str]]:  # fmt: skip
-    """Chooses columns as `choose_columns`, but the names of the training columns come before usual names.
+    """As `choose_columns`, but the names of the training columns come before usual names.
 
     Args:
-        trained: the columns that the model was trained on; None if they are not known.
         named: `text`, `text_pair` and `label`, as far as the user names them.
-        names, need_label, source, text_option: as in `choose_columns`.
 
     Raises:
         InputError: as `choose_columns`; or the model was trained on pairs and the texts are single, or the reverse.
@@ -178,6 +171,6 @@ def choose_as_trained(
 
 
 def usual(names: Sequence[str], known: Sequence[str]) -> str | None:
-    """The first of the `known` names that is among `names`, ignoring case; None if there is none."""
+    """The first of the `known` names that is among `names`, ignoring case."""
     by_lower_case = {name.lower(): name for name in reversed(names)}
     return next((by_lower_case[name] for name in known if name in by_lower_case), None)

@@ -19,7 +19,6 @@ Spans = Callable[[str], list[Span]]  # the words of a text, in order and without
 
 
 def word_spans(text: str) -> list[Span]:
-    """The words of a text: what is separated by white space."""
     return [match.span() for match in re.finditer(r"\S+", text)]
 
 
@@ -46,12 +45,7 @@ def words_of_tokens(
 ) -> tuple[np.ndarray, list[str], int | None]:
     """The words of one text, or of both texts of a pair, as far as they are read: as the fields of `Words`.
 
-    Args:
-        segment: (T,) 1 for tokens of the first text, 2 for those of the second, 0 for special tokens.
-        offsets: the characters of each of the T tokens in its text, as the tokenizer gives them.
-
-    Raises:
-        ValueError: `spans` gives words that are not in order, or that overlap.
+    `segment` (T,) is 1 for tokens of the first text, 2 for those of the second, 0 for special tokens.
     """
     numbers = np.full(len(offsets), SPECIAL, np.int32)
     names: list[str] = []
@@ -129,11 +123,6 @@ class Encoded(Dataset):
 
     @property
     def words(self) -> Words:
-        """The words that the tokens are parts of.
-
-        Raises:
-            ValueError: the texts were encoded without them.
-        """
         if self._words is None:
             raise ValueError("the texts were encoded without their words")
         return self._words
@@ -192,8 +181,7 @@ def encode_texts(
         pairs: the second texts; None for single texts.
         labels: (N,) the numbers of the labels; None if they are not known.
         max_length: the number of tokens that are read of a text, special tokens included; None reads all.
-        spans: a function that gives the words of a text, such as `word_spans`; the result then holds the `words`,
-            which are found by the tokenizer's offsets. None leaves them out.
+        spans: a function that gives the words of a text, such as `word_spans`; the result then holds the `words`.
 
     Raises:
         InputError: `max_length` leaves no place for words beside the special tokens. (A tokenizer would not cut.)

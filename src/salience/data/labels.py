@@ -26,12 +26,10 @@ def label_names(labels: Iterable[str]) -> list[str]:
 
 
 def names_of(labels: Sequence[Label], several: Sequence[str] = ()) -> list[str]:
-    """The names of the classes of labels of either kind: as `label_names`, or the names of the columns of 0 and 1."""
     return list(several) or label_names(each for label in labels for each in separate(label))
 
 
 def separate(label: Label) -> tuple[str, ...]:
-    """The labels of a row of either kind."""
     return (label,) if isinstance(label, str) else label
 
 
@@ -39,13 +37,11 @@ def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> l
     """Warnings about labels that are many, may mean a missing value, or look alike: a line each.
 
     Args:
-        labels: the label of each row, or the labels.
-        source: the name of the data, for messages.
         named: whether the column of the labels was named, and not guessed.
 
     Raises:
-        InputError: there is one class only, there are more than `GRADES` labels that are numbers and not all whole, or
-            nearly every row of a column that was guessed has a class of its own.
+        InputError: there is one class only, the labels are numbers of a regression, or nearly every row of a column
+            that was guessed has a class of its own.
     """
     counts = Counter(each for label in labels for each in separate(label))
     if len(counts) == 1 and not is_multi_label(labels):
@@ -100,7 +96,7 @@ def visible(name: str) -> str:
     """A label as a reader sees it: one form of each character, without case, space and invisible characters.
 
     An accented letter may be one character or two (NFC or NFD), "fi" may be a ligature, and characters of the
-    categories "format" and "control", such as the zero-width space, are not shown at all.
+    categories "format" and "control" are not shown at all.
     """
     name = unicodedata.normalize("NFKC", name)
     name = "".join(character for character in name if unicodedata.category(character) not in ("Cf", "Cc"))
@@ -108,7 +104,6 @@ def visible(name: str) -> str:
 
 
 def number_in(name: str) -> float | None:
-    """The number that a label is; None if it is none."""
     try:
         return float(name)
     except ValueError:
@@ -124,16 +119,9 @@ def fraction_among(names: Iterable[str]) -> str | None:
 
 
 def encode(labels: Sequence[Label], names: Sequence[str], source: str, rows: Sequence[int]) -> np.ndarray:
-    """The number of each label (N,) int64: its index in `names`. Of rows with several labels, 0 and 1 (N, C) int64.
+    """The index of each label in `names` (N,) int64. Of rows with several labels, 0 and 1 (N, C) int64.
 
-    Args:
-        labels: N labels, or the labels of N rows.
-        names: the labels of the training data, in the order of their numbers.
-        source: the name of the data, for error messages.
-        rows: the row of each label in the data, for error messages.
-
-    Raises:
-        InputError: labels that are not among the names, each with the known one that may be meant.
+    Labels that are not among the names are refused, each with its `rows` and the known one that may be meant.
     """
     numbers = {name: index for index, name in enumerate(names)}
     unseen = defaultdict(list)
@@ -172,12 +160,10 @@ def loss_weights(spec: str | Mapping, labels: np.ndarray, names: Sequence[str]) 
     1 for the others, or by the mean of both in their shares for a mixed label.
 
     Args:
-        spec: "none"; "auto"; or "name=weight,name2=weight", where names that are left out have the weight 1. A mapping
-            of names to weights is accepted too; names with commas need it. "auto" is rows / (classes * rows of the
-            class) of the classes that have rows, and 1 for the others; with several labels, it is texts without the
-            label / texts with it, so that both count alike, and 1 for a label that no text has, or every text.
+        spec: "none"; "auto"; "name=weight,name2=weight", where other names have the weight 1; or a mapping. "auto" is
+            rows / (classes * rows of the class) of the classes that have rows, and 1 for the others; with several
+            labels, it is texts without the label / texts with it, and 1 for a label that no text has, or every text.
         labels: of the texts that are trained on: class numbers (N,), or 0 and 1 (N, C).
-        names: the labels in the order of their numbers.
 
     Raises:
         InputError: an unknown name, or a weight that is not a positive number.
@@ -199,7 +185,6 @@ def loss_weights(spec: str | Mapping, labels: np.ndarray, names: Sequence[str]) 
 
 
 def named_weights(spec: str | Mapping, names: Sequence[str]) -> dict[str, float]:
-    """The weights that are written for some names. Raises as `loss_weights`."""
     if isinstance(spec, Mapping):
         pairs = [(str(name), number) for name, number in spec.items()]
     elif not isinstance(spec, str):

@@ -65,8 +65,6 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
     more tokens than half of the room, each passage has the words of its head that half of the room holds.
 
     Args:
-        tokenizer: a fast Hugging Face tokenizer.
-        texts: N texts, or N pairs of texts.
         max_length: number of tokens that are read at once, special tokens included.
         long: "head-tail": the first and the last words of the text, as one passage; "windows": passages of whole
             words that cover it, each of which repeats a quarter of the one before.
@@ -95,7 +93,6 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
 
 
 def tokenised(tokenizer, texts: list[str]) -> list[Tokenised]:
-    """Texts with the characters of their tokens, of all of each text and without special tokens."""
     encodings = tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False).encodings
     return [Tokenised(text, encoding.offsets) for text, encoding in zip(texts, encodings, strict=True)]
 
@@ -167,11 +164,7 @@ def windows(ends: list[int], room: int) -> list[tuple[int, int]]:
 
     A window takes as many units as it has room for, at least one. The next one begins so many units earlier as a
     quarter of the room holds, or fewer, so that it has room for a new unit. The last window is filled from the end of
-    the text.
-
-    Args:
-        ends: (U,) the number of tokens up to the end of each unit.
-        room: number of tokens in a window.
+    the text. `ends` (U,) is the number of tokens up to the end of each unit.
     """
     begins, found, first = [0, *ends[:-1]], [], 0
 
@@ -186,11 +179,7 @@ def windows(ends: list[int], room: int) -> list[tuple[int, int]]:
 
 
 def ends_of(ends: list[int], room: int) -> tuple[int, int]:
-    """How many units of a text's beginning are read, and the number of the first unit of its end; each has one.
-
-    Args:
-        ends, room: as of `windows`.
-    """
+    """How many units of a text's beginning are read, and the number of the first unit of its end; each has one."""
     head = max(bisect_right(ends, room // 2), 1)
     used = ends[head - 1]
     tail = bisect_left([0, *ends[:-1]], ends[-1] - max(room - used, 1))
@@ -206,7 +195,6 @@ def merged(probabilities: np.ndarray, owners: np.ndarray, several: bool = False)
 
     Args:
         owners: (M,) int, the number of the text of each passage, ascending from 0 to N - 1.
-        several: whether a text can have several labels, each with a probability of its own.
     """
     given = probabilities.astype(np.float64)
     if several:

@@ -33,21 +33,13 @@ AN_OBJECT = re.compile(r"[^\s,]")  # its beginning, or that of anything else in 
 
 
 def delimited_rows(path: Path, encoding: str, delimiter: str | None = None) -> Iterator[dict]:
-    """Yields the rows of a file with a header.
-
-    Args:
-        delimiter: None takes the one that divides the header into the most fields: comma, semicolon or tab.
-
-    Raises:
-        InputError: the file is empty, is not text, or a line does not fit the header; names the line.
-    """
+    """Yields the rows of a file with a header. Without a delimiter, it is comma, semicolon or tab."""
     delimiter = delimiter or header_delimiter(path, encoding)
     quoting = csv.QUOTE_NONE if delimiter == "\t" and quotes_are_text(path, encoding) else csv.QUOTE_MINIMAL
     return rows_with(path, encoding, delimiter, quoting)
 
 
 def rows_with(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[dict]:
-    """Yields the rows of a file. `quoting` is a constant of the `csv` module. Raises as `delimited_rows`."""
     with readable_text(path, encoding) as file:
         first, line = first_line(file, path)
         if 3 * first.count("\0") > len(first):  # UTF-16 without a mark: every second byte is NUL
@@ -88,7 +80,6 @@ def fields_of(lines: Iterable[str], **options: Any) -> Any:
 
 
 def first_line(file: TextIO, path: Path) -> tuple[str, int]:
-    """The first line that is not blank, and its number. Raises an `InputError` if there is none."""
     for number, line in enumerate(file, 1):
         if line.strip():
             return line, number
@@ -96,7 +87,7 @@ def first_line(file: TextIO, path: Path) -> tuple[str, int]:
 
 
 def header_delimiter(path: Path, encoding: str) -> str:
-    """The delimiter of a csv file: comma, semicolon or tab, since spreadsheets write all three."""
+    """The delimiter that divides the header into the most fields, since spreadsheets write all three."""
     with readable_text(path, encoding) as file:
         header, _ = first_line(file, path)
     return max(",;\t", key=lambda delimiter: len(next(fields_of([header], delimiter=delimiter))))
@@ -116,11 +107,7 @@ def quotes_are_text(path: Path, encoding: str) -> bool:
 
 
 def object_rows(path: Path, encoding: str) -> Iterator[dict]:
-    """Yields the objects of a JSON file in either form.
-
-    Raises:
-        InputError: a line is not valid JSON or not an object, or names a value twice; names the line.
-    """
+    """Yields the objects of a JSON file in either form."""
     # Only line feeds end a line: other line ends may stand inside a JSON string.
     with readable_text(path, encoding, newline="\n") as file:
         characters = iter(lambda: file.read(1), "")
@@ -144,7 +131,6 @@ def object_rows(path: Path, encoding: str) -> Iterator[dict]:
 
 
 def line_rows(file: TextIO, at: list[int]) -> Iterator[dict]:
-    """Yields the objects of a file with one object a line. Errors are as the parser raises them."""
     for number, line in enumerate(file, 1):
         at[0] = number
         if not line.isspace():
@@ -209,7 +195,6 @@ DECODER = json.JSONDecoder(object_pairs_hook=distinct)
 
 
 def checked_object(value: Any, text: str) -> dict:
-    """A row with valid Unicode only. Raises an `InputError` if it is no object, or `well_formed_value` does."""
     if not isinstance(value, dict):
         raise not_an_object(text)
     return well_formed_value(value)
@@ -273,10 +258,8 @@ def stream(
 
     Args:
         source: a path; or `name`, `owner/name`, `owner/name:split` or `owner/name:config:split` on the hub.
-        encoding: of a text file.
         split: of a hub data set; None takes the split in the name, or "train".
-        columns: the columns that are needed; None reads all. Of typed tables, other columns are not read, so their
-            values may be of any type.
+        columns: the columns that are needed, None for all. Others of typed tables are not read and may be of any type.
 
     Raises:
         InputError: at once if the source does not exist or has no rows; while rows are read if a row is invalid.
@@ -289,7 +272,7 @@ def stream(
 
 
 def column_names(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> list[str]:
-    """The names of the columns, in order; of JSON objects, the names in the first rows. Arguments as in `stream`."""
+    """The names of the columns, in order; of JSON objects, the names in the first rows."""
     types = reader_of(source, split).types(Path(source))
     if types is not None:
         return list(types)
@@ -298,10 +281,9 @@ def column_names(source: str | Path, encoding: str = "utf-8", split: str | None 
 
 
 def column_types(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> Types:
-    """All columns, in order, each with a type that holds all of its values. Arguments as in `stream`.
+    """All columns, in order, each with a type that holds all of its values.
 
-    Typed tables state them, and csv files have texts only. A file of JSON objects is read once, since every row may
-    have names or types of values that the rows before it do not have.
+    A file of JSON objects is read once: every row may have names or types of values that those before it do not have.
     """
     reader = reader_of(source, split)
     types = reader.types(Path(source))
@@ -315,11 +297,7 @@ def column_types(source: str | Path, encoding: str = "utf-8", split: str | None 
 
 
 def is_on_hub(source: str | Path) -> bool:
-    """Whether a source is a data set on the hub: it has the form of a hub name, and no file or folder is meant.
-
-    Raises:
-        InputError: as `is_there`.
-    """
+    """Whether a source is a data set on the hub: it has the form of a hub name, and no file or folder is meant."""
     path = Path(source)
     if str(source) == "-" and not is_there(path):  # by which other programs read their standard input
         raise InputError("standard input is not read; give a file")
@@ -329,7 +307,7 @@ def is_on_hub(source: str | Path) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is a file or folder. Raises an `InputError` if no file has such a name, or it cannot be read."""
+    """Whether there is a file or folder. Refuses a name that no file can have, or a path that cannot be read."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -344,11 +322,7 @@ def is_there(path: Path) -> bool:
 
 
 def reader_of(source: str | Path, split: str | None = None) -> Reader:
-    """The reader for a hub data set, or for a file, by its suffix.
-
-    Raises:
-        InputError: the file is missing or empty, is a folder, or is of an unknown type; or as `is_on_hub`.
-    """
+    """The reader for a hub data set, or for a file, by its suffix."""
     if is_on_hub(source):
         from salience.data.tables import hub_rows, hub_types
 

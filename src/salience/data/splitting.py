@@ -1,7 +1,6 @@
 """Parts of labelled rows, stratified by class: rows held out for validation, draws for learning curves, and folds.
 
-Rows with several labels each are divided so that every part has its share of the rows of each label. Rows that belong
-together, such as those of an author, or those of one text, are one unit, which is not divided.
+Rows that belong together, such as those of an author, or those of one text, are one unit, which is not divided.
 """
 
 from __future__ import annotations
@@ -27,16 +26,13 @@ def split(
 
     Every class keeps at least one row for training. If at least as many rows are held out as there are classes, every
     class has one among them; if fewer, the larger classes have. (The stratified split of scikit-learn guarantees
-    neither, and refuses the latter case.) Rows with several labels are divided by `held_out_rows`. Where several rows
-    are one unit, classes are held out as nearly so as whole units allow.
+    neither, and refuses the latter case.) Where several rows are one unit, classes are held out as nearly so as whole
+    units allow.
 
     Args:
         labels: the label of each row; a tuple where a row has several.
         share: the share of the rows that is held out, above 0 and below 1.
-        seed: of the rows that are drawn.
-        source: the name of the data, for error messages.
-        units: (N,) the number of the unit of each row, whose rows are in one part; see `group_numbers`. None divides
-            all rows.
+        units: (N,) the number of the unit of each row, see `group_numbers`; None divides all rows.
 
     Raises:
         InputError: a class has a single row, which cannot be in both parts; or no unit can be held out.
@@ -88,11 +84,10 @@ def apportion(counts: Sequence[int], total: int) -> list[int]:
 def held_out_units(
     labels: Sequence[Hashable], wanted: Mapping[Hashable, int], units: Sequence[int], seed: int
 ) -> list[int]:
-    """The rows that are held out, in order: whole units, with as many rows of each class as is wanted, or nearly.
+    """The rows that are held out: whole units, with as many rows of each class as is wanted, or nearly.
 
     Units are taken in a random order as long as they fit. What is then still wanted is filled by larger units if that
-    comes nearer to it. Every class keeps a row for training, so a class whose rows are all in one unit is not held
-    out. There is no row if every unit has all rows of a class.
+    comes nearer to it. Every class keeps a row for training.
     """
     of_units: dict[int, Counter] = {}
     for label, unit in zip(labels, units, strict=True):
@@ -128,10 +123,8 @@ def held_out_units(
 def held_out_rows(
     labels: Sequence[Sequence[str]], share: float, seed: int, groups: np.ndarray | None = None
 ) -> list[int]:
-    """The indices of the rows with several labels that are held out, in order; at least one, if one can be.
-
-    Every label keeps a row to train on.
-    """
+    """The rows with several labels that are held out; at least one, if one can be. Every label keeps a row to train
+    on."""
     indicators = indicators_of(labels)
     members = np.arange(len(labels)) if groups is None else groups
     part = stratified_parts(indicators, [1 - share, share], seed, groups)
@@ -149,7 +142,7 @@ def held_out_rows(
 
 
 def indicators_of(labels: Sequence[Sequence[str]]) -> np.ndarray:
-    """The labels of N rows as 0 and 1 (N, C) int64, one column for each label that occurs, in the order of names."""
+    """The labels of N rows as 0 and 1 (N, C) int64, in the order of names."""
     numbers = {name: number for number, name in enumerate(sorted({each for label in labels for each in label}))}
     found = np.zeros((len(labels), len(numbers)), np.int64)
     for index, label in enumerate(labels):
@@ -160,13 +153,12 @@ def indicators_of(labels: Sequence[Sequence[str]]) -> np.ndarray:
 def stratified_parts(
     indicators: np.ndarray, shares: Sequence[float], seed: int, groups: np.ndarray | None = None
 ) -> np.ndarray:
-    """The part of each of N rows (N,), from 0 on.
+    """The part of each of N rows (N,), from 0 on, so that each has its share of the rows of each label.
 
     Args:
         indicators: (N, C), 1 where a label applies.
         shares: of the rows that each part is to have; their sum is 1.
-        seed: of the order in which rows of the same label are placed.
-        groups: (N,) the number of the group of each row; the rows of a group are in one part. None divides all rows.
+        groups: (N,) the group of each row; the rows of a group are in one part. None divides all rows.
     """
     rows, classes = indicators.shape
     members = np.arange(rows) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
@@ -196,13 +188,7 @@ def draw(labels: Sequence[Any], size: int, seed: int, source: str = "", option: 
     """The indices of `size` of the N rows, in the order of the rows.
 
     Every class has about its share of the rows, and at least two of them if `size` is at least twice the number of
-    classes, or else at least one. Rows with several labels are drawn by `nested_rows`.
-
-    Args:
-        labels: the label of each row (N,); a tuple where a row has several.
-        size: the number of rows to draw.
-        seed: of the drawing. For one seed, smaller draws are parts of larger ones.
-        source, option: the name of the data and the option that asks for the rows, for error messages.
+    classes, or else at least one. For one seed, smaller draws are parts of larger ones.
 
     Raises:
         InputError: there are fewer rows than `size`, or more classes.
@@ -219,9 +205,9 @@ def draw(labels: Sequence[Any], size: int, seed: int, source: str = "", option: 
 def drawing_order(labels: Sequence[Hashable], seed: int) -> np.ndarray:
     """The N indices in the order in which rows are drawn (N,).
 
-    The rows of each class are shuffled, and the k-th of the n rows of a class, counted from 0, is placed at
-    (k + 1/2) / n; all rows are then drawn by their places. So every class advances at the same rate. The first row of
-    each class is placed before all others, and the second one behind the first ones.
+    The rows of each class are shuffled, and the k-th of the n rows of a class, counted from 0, is placed at (k + 1/2)
+    / n, so every class advances at the same rate. The first row of each class is placed before all others, and the
+    second one behind the first ones.
     """
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(labels))
@@ -236,7 +222,7 @@ def drawing_order(labels: Sequence[Hashable], seed: int) -> np.ndarray:
 
 
 def nested_rows(labels: Sequence[Sequence[str]], size: int, seed: int) -> list[int]:
-    """The indices of `size` of N rows with several labels, in order and stratified, as of `draw`.
+    """As `draw`, of rows with several labels.
 
     A row of each label comes first, as far as there is room: rarest label first, one for each that none has yet. The
     others are halved by `stratified_parts`, and the half in which the draw ends is halved again.
@@ -278,7 +264,6 @@ def default_share(rows: int) -> float:
 
 
 def stripped(texts: Texts) -> list[tuple[str, ...]]:
-    """Each text, or pair of texts, as a tuple without the space around it."""
     return [tuple(text.strip() for text in row) for row in zip(*texts.columns, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """Rows and column types of typed tables: parquet files, and data sets of the Hugging Face hub.
 
-Both are read in batches of arrow columns. A value without an equivalent in Python, such as a date in the year 20,000,
-stays an arrow scalar, so that a column that is not used may hold anything and is written to parquet unchanged.
+A value without an equivalent in Python, such as a date in the year 20,000, stays an arrow scalar, so that a column
+that is not used may hold anything and is written to parquet unchanged.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ def python_values(column: pyarrow.Array | pyarrow.ChunkedArray) -> list:
 
 
 def python_value(scalar: pyarrow.Scalar) -> Any:
-    """The value of a scalar as a Python value, or the scalar itself if there is none."""
     try:
         return scalar.as_py()
     except UnicodeDecodeError:  # bytes that are not UTF-8 are replaced, as half characters are
@@ -79,11 +78,7 @@ def typed_rows(
     batches: Iterable[pyarrow.RecordBatch | pyarrow.Table], classes: Classes, source: str,
     columns: Collection[str] | None,
 ) -> Iterator[dict]:  # fmt: skip
-    """Yields the rows of a table with the values of `columns`, or of all for None.
-
-    Raises:
-        InputError: a class number without a name; names `source`, row and column.
-    """
+    """Yields the rows of a table with the values of `columns`, or of all for None."""
     first = 1
     for batch in batches:
         names = [name for name in batch.schema.names if columns is None or name in columns]
@@ -102,15 +97,7 @@ def types_of(schema: pyarrow.Schema, classes: Classes) -> dict[str, pyarrow.Data
 
 
 def class_names(numbers: list, classes: list[str], source: str, column: str, first: int) -> list:
-    """The names of classes by their numbers, or lists of both; None for a row without a class (-1, or missing).
-
-    Args:
-        numbers: of each row, one number, or a list of them.
-        source, column, first: the data, the column and the row of the first number, for error messages.
-
-    Raises:
-        InputError: there is no class of a number.
-    """
+    """The names of classes by their numbers, or lists of both; None for a row without a class (-1, or missing)."""
 
     def name_of(number: int | None, row: int) -> str | None:
         if number is not None and number >= len(classes):
@@ -134,16 +121,11 @@ def inner_type(kind: pyarrow.DataType) -> pyarrow.DataType:
 
 
 def brief(error: Exception) -> str:
-    """The message of an error in at most 200 characters."""
     return textwrap.shorten(str(error) or type(error).__name__, 200, placeholder=" ...")
 
 
 def hub_rows(name: str, split: str | None, columns: Collection[str] | None = None) -> Iterator[dict]:
-    """Yields the rows of a hub data set. Its name is `owner/name`, `…:split` or `…:config:split`.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Yields the rows of a hub data set. Its name is `owner/name`, `…:split` or `…:config:split`."""
     with hub_data(name, split) as (data, features, classes):
         if features and columns:
             data = data.select_columns([name for name in features if name in columns])
@@ -151,13 +133,12 @@ def hub_rows(name: str, split: str | None, columns: Collection[str] | None = Non
 
 
 def hub_types(name: str, split: str | None) -> dict[str, pyarrow.DataType] | None:
-    """The columns of a hub data set and their types; None if it does not state them. Raises as `hub_rows`."""
+    """The columns of a hub data set and their types; None if it does not state them."""
     with hub_data(name, split) as (_, features, classes):
         return types_of(features.arrow_schema, classes) if features else None
 
 
 def hub_splits(name: str) -> list[str]:
-    """The names of the splits of a hub data set. Raises as `hub_rows`."""
     import datasets
 
     with of_the_hub(f"the parts of the hub data set {quoted(name)} cannot be read"):
@@ -194,25 +175,20 @@ def of_the_hub(problem: str) -> Iterator[None]:
 
 
 def parquet_rows(path: Path, columns: Collection[str] | None = None) -> Iterator[dict]:
-    """Yields the rows of a parquet file, with all columns or those that are named. Raises as `parquet_file`."""
     with parquet_file(path) as (file, classes):
         names = None if columns is None else [name for name in file.schema_arrow.names if name in columns]
         yield from typed_rows(file.iter_batches(BATCH, columns=names), classes, str(path), columns)
 
 
 def parquet_types(path: Path) -> dict[str, pyarrow.DataType]:
-    """The columns of a parquet file and their types; no row is read. Raises as `parquet_file`."""
     with parquet_file(path) as (file, classes):
         return types_of(file.schema_arrow, classes)
 
 
 @contextmanager
 def parquet_file(path: Path) -> Iterator[tuple[ParquetFile, Classes]]:
-    """A parquet file and its classes. (`datasets` takes brackets in its name as a pattern, and reads no gzipped file.)
-
-    Raises:
-        InputError: the file is damaged, also where this shows while rows are read; or a column has no valid name.
-    """
+    """A parquet file and its classes. (`datasets` takes brackets in its name as a pattern, and reads no gzipped
+    file.)"""
     with seekable(path) as file:
         try:
             parquet = ParquetFile(file)
@@ -238,11 +214,7 @@ def seekable(path: Path) -> Iterator[BinaryIO]:
 
 
 def classes_in(schema: pyarrow.Schema, path: Path) -> Classes:
-    """The names of the classes, by column, that `datasets` has written into the metadata of a file.
-
-    Raises:
-        InputError: the metadata are damaged; numbers would be read instead of names.
-    """
+    """The names of the classes, by column, that `datasets` has written into the metadata of a file."""
     classes = {}
     try:
         written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
@@ -266,13 +238,7 @@ def classes_in(schema: pyarrow.Schema, path: Path) -> Classes:
 
 
 def json_types(rows: Iterable[dict[str, Any]], source: str) -> dict[str, pyarrow.DataType]:
-    """The columns of all rows, in order of first appearance, each with a type that holds all of its values.
-
-    Parquet needs them before the first row is written. Only `BATCH` rows are in memory.
-
-    Raises:
-        InputError: there are more columns than a table can have, or a name that no header can have.
-    """
+    """The columns of all rows, each with a type that holds all of its values; parquet needs them first."""
     columns: dict[str, ValueTypes] = {}
     rows = iter(rows)
     while window := list(islice(rows, BATCH)):

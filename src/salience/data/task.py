@@ -72,7 +72,6 @@ class Task:
 
     @property
     def to_train_on(self) -> Texts:
-        """The training rows, then the descriptions of labels."""
         rows, described = self.training, self.descriptions
         if not len(described):
             return rows
@@ -91,7 +90,6 @@ def all_labelled(task: Task) -> Texts:
 
 
 def same_source(one: str, other: str) -> bool:
-    """Whether two names are of one file, or of one data set on the hub."""
     try:
         return os.path.samefile(one, other)
     except OSError:  # one is not a file
@@ -99,7 +97,7 @@ def same_source(one: str, other: str) -> bool:
 
 
 def check_not_read(output: Path | None, *sources: str | None) -> None:
-    """Raises an `InputError` if the file to write is one that is read: `--overwrite` does not mean that one."""
+    """Refuses to write the file that is read: `--overwrite` does not mean that one."""
     if output is None or not output.is_file():  # a terminal can be both read and written
         return
     for source in sources:
@@ -113,16 +111,11 @@ def read_part(
     """The labelled rows of a file or hub data set. A file that this process has read a moment ago is not read again.
 
     A grid names the same files for every run. A file is the same as long as its path, size, times and number in the
-    file system are; data sets on the hub are read every time. The files that were not wanted for the longest time are
-    forgotten first, and a file of more than `LIMIT` characters is not kept.
+    file system are; data sets on the hub are read every time. A file of more than `LIMIT` characters is not kept.
 
     Args:
-        source: the file, or the name of the data set on the hub.
-        columns: the columns of the training data; None chooses columns.
-        encoding: of a text file.
+        columns: the columns of the training data; None chooses columns, by `chosen`: see `choose_columns`.
         bad_rows: as in `collect`.
-        chosen: `text`, `text_pair`, `label` and `group`, the names of columns that are not to be guessed; and
-            `separator`, as of `Columns`.
 
     Returns:
         N texts, the names of their N labels, the columns they are from, and notes of one line each.
@@ -170,17 +163,10 @@ def stamp(source: str) -> tuple | None:
 def collect(
     rows: Iterable[dict], columns: Columns, source: str, bad_rows: str = "error"
 ) -> tuple[Texts, list[Label] | None, list[str]]:
-    """The texts of all rows, with the numbers of their rows and their groups, and their labels.
+    """The texts of all rows, their labels (None if `columns` has no label), and warnings of one line each.
 
     Args:
-        rows: the rows by the names of the columns.
-        columns: the columns that hold the texts, the label and the group.
-        source: the name of the data, for messages.
         bad_rows: "error" refuses rows in which a text or the label is empty or missing, "skip" leaves them out.
-
-    Returns:
-        N texts, the names of their N labels (None if `columns` has no label), and warnings of one line each. Where a
-        row can have several labels, each of the N is a tuple.
 
     Raises:
         InputError: a text or label is empty (unless such rows are left out) or of a wrong type; some rows have a list
@@ -252,11 +238,7 @@ def label_descriptions(source: str, labels: Sequence[str], several: bool = False
     Args:
         source: a yaml file with a text or a list of texts for each label, which may leave labels out; or "names",
             which takes the names of the labels themselves.
-        labels: the names of the C labels, in the order of their numbers.
         several: whether a text can have several labels. A description then has its label alone: 0 and 1 (M, C).
-
-    Raises:
-        InputError: the file cannot be read, describes a label that there is not, or has a description without words.
     """
     described = {label: [name_in_words(label)] for label in labels} if source == NAMES else read_descriptions(source)
     for label, descriptions in described.items():
@@ -278,7 +260,6 @@ def name_in_words(label: str) -> str:
 
 
 def read_descriptions(source: str) -> dict[str, list[str]]:
-    """The descriptions of each label in a yaml file, as they are written. Raises as `label_descriptions`."""
     with readable_text(Path(source).expanduser(), "utf-8") as file:
         text = file.read()
     found = read_yaml(text, source, texts_only=True)

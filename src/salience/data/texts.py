@@ -54,11 +54,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: TextsLike) -> Texts:
-        """Single texts, pairs of texts, or `Texts`, as `Texts`.
-
-        Raises:
-            InputError: `texts` is one string, holds something else than texts, or mixes single texts with pairs.
-        """
+        """Single texts, pairs of texts, or `Texts`, as `Texts`."""
         if isinstance(texts, Texts):
             return texts
         if isinstance(texts, str):
@@ -90,11 +86,6 @@ class Texts:
 
     @property
     def known_labels(self) -> np.ndarray:
-        """`labels` (N,).
-
-        Raises:
-            ValueError: no label is known.
-        """
         if self.labels is None:
             raise ValueError("the labels of the texts are needed, but not known")
         return self.labels
@@ -126,7 +117,6 @@ class Texts:
         )
 
     def take(self, indices: Sequence[int] | np.ndarray) -> Texts:
-        """The texts at `indices`, in that order."""
         taken = {
             name: None if values is None or name == "labels" else [values[index] for index in indices]
             for name, values in vars(self).items()

@@ -34,11 +34,7 @@ def checked_names(names: list[str], source: object) -> list[str]:
 
 
 def label_columns(label: str | None, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns that `--label` names: one, or several with commas between them; empty for None.
-
-    Args:
-        names: all columns of the file. A column whose own name has a comma is one.
-    """
+    """The columns that `--label` names, with commas between them. A column whose own name has a comma is one."""
     if label is None:
         return ()
     parts = tuple(part.strip() for part in label.split(","))
@@ -105,10 +101,7 @@ def text_of(value: object) -> str | None:
 
 
 def listed_values(value: object) -> list[Any] | None:
-    """The values of a list, a tuple or a set, also of one that is written as a text; None for anything else.
-
-    Raises a `TypeError` for an object with names.
-    """
+    """The values of a list, a tuple or a set, also of one that is written as a text; None for anything else."""
     found = value
     if isinstance(value, str):  # in brackets, as JSON or by Python; otherwise an ordinary text, such as "[other]"
         text = value.strip()
@@ -128,11 +121,7 @@ def listed_values(value: object) -> list[Any] | None:
 
 
 def label_of(value: object) -> str | None:
-    """A value as a label: a string as it is, a whole number without a decimal point. None if it is missing.
-
-    Raises:
-        TypeError: it is several labels, a fraction, or no label at all.
-    """
+    """A value as a label: a string as it is, a whole number without a decimal point. None if it is missing."""
     if listed_values(value) is not None:
         raise TypeError(f"several labels in one row, {quoted(value)}, where one is needed")
     if isinstance(value, float) and not math.isnan(value):
@@ -152,14 +141,8 @@ def numbers_not_classes(fraction: object) -> str:
 
 
 def labels_of(value: object, separator: str | None = None) -> Label | None:
-    """A value as a label, or as the labels of a row where it is a list. None if it is missing.
-
-    Args:
-        separator: divides the labels in a text; without one, a text that is no list is a single label.
-
-    Raises:
-        TypeError: a label is missing, occurs twice, or is no label at all.
-    """
+    """A value as a label, or as the labels of a row where it is a list or divided by `separator`. None if it is
+    missing."""
     found = listed_values(value)
     if found is None:
         label = label_of(value)
@@ -179,10 +162,7 @@ def labels_of(value: object, separator: str | None = None) -> Label | None:
 
 
 def indicator_of(value: object) -> str | None:
-    """A value of a column of 0 and 1, also written as true and false: "1" or "0". None if it is missing.
-
-    Raises a `TypeError` for anything else.
-    """
+    """A value of a column of 0 and 1, also written as true and false: "1" or "0". None if it is missing."""
     if isinstance(value, int | float) and value in (0, 1):
         return str(int(value))
     written = str(value) if isinstance(value, list | tuple | dict | set) else text_of(value)
@@ -194,7 +174,7 @@ def indicator_of(value: object) -> str | None:
 
 
 def group_of(value: object) -> str | None:
-    """A value as the name of a group, as it is written. None if it is missing. Raises a `TypeError` for a list."""
+    """A value as the name of a group, as it is written. None if it is missing."""
     if isinstance(value, list | tuple | dict | set):
         raise TypeError("a group is a word or a number, not a list or an object; choose another column with --group")
     return None if is_missing(value) else text_of(str(value))
@@ -203,15 +183,7 @@ def group_of(value: object) -> str | None:
 def value_in(
     row: Mapping, column: str, kind: Callable[[object], Value | None], number: int, source: str
 ) -> Value | None:
-    """The value of a row in a column, as a text or as a label.
-
-    Args:
-        kind: `text_of`, `label_of`, `labels_of`, `indicator_of` or `group_of`.
-        number, source: the number of the row and the name of the data, for error messages.
-
-    Raises:
-        InputError: the value is of a wrong type; names file, row and column.
-    """
+    """The value of a row in a column, by `kind`, such as `text_of`. An error names file, row and column."""
     try:
         return kind(row.get(column))
     except TypeError as error:
@@ -219,10 +191,9 @@ def value_in(
 
 
 def well_formed(text: str) -> str:
-    """The text as valid Unicode, which tokenizers and files need: half of a surrogate pair becomes U+FFFD.
+    """The text as valid Unicode: half of a surrogate pair becomes U+FFFD, two halves become their character.
 
-    Such halves come from JSON ("\\ud83d" alone) and from arguments of the command line that are not UTF-8. Two halves
-    that form a pair become their character.
+    Such halves come from JSON ("\\ud83d" alone) and from arguments of the command line that are not UTF-8.
     """
     if text.isascii():
         return text
@@ -234,11 +205,7 @@ def well_formed(text: str) -> str:
 
 
 def well_formed_value(value: Any, depth: int = DEEPEST) -> Any:
-    """A JSON value in which all texts, also the names in objects, are valid Unicode.
-
-    Raises:
-        InputError: lists and objects are nested more than `depth` levels deep, or two names become the same.
-    """
+    """A JSON value in which all texts, also the names in objects, are valid Unicode."""
     if isinstance(value, str):
         return well_formed(value)
     if not isinstance(value, (list, dict)):

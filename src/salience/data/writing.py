@@ -42,7 +42,6 @@ def plain(value: Any) -> Any:
 
 
 def cells(row: dict[str, Any], columns: Collection[str]) -> list:
-    """The values of a row in the order of the columns. Raises an `InputError` if it has a name that is no column."""
     for name in row:
         if name not in columns:
             raise InputError(f"the name {quoted(name)} was not there when the columns were read; run again")
@@ -50,10 +49,9 @@ def cells(row: dict[str, Any], columns: Collection[str]) -> list:
 
 
 def csv_writer(file: TextIO, columns: Collection[str], safe: bool) -> Write:
-    """A function that writes rows as csv. The header is written with the first rows, not before they are valid.
+    """Writes rows as csv; `safe` puts an apostrophe before a text that a spreadsheet would take for a formula.
 
-    Args:
-        safe: write a text that a spreadsheet would take for a formula with an apostrophe in front.
+    The header is written with the first rows, not before they are valid.
     """
     writer = csv.writer(file)
     header = [list(columns)]
@@ -97,7 +95,6 @@ def opened_jsonl(target: Target, columns: Columns, safe: bool, note: Callable[[s
 
 
 def json_value(value: Any) -> Any:
-    """A value that JSON has no type for: the parts of an arrow value, or a text."""
     return plain(value) if hasattr(value, "as_py") else str(value)
 
 
@@ -117,7 +114,7 @@ def without_nan(value: Any) -> tuple[Any, int]:
 
 @contextmanager
 def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
-    """In a column of texts, a value of another type is JSON. Raises an `InputError` if parquet cannot hold a value."""
+    """In a column of texts, a value of another type is JSON."""
     import pyarrow
     from pyarrow.parquet import ParquetWriter
 
@@ -151,10 +148,7 @@ OPENERS: dict[str, Opened] = {".csv": opened_csv, ".jsonl": opened_jsonl, ".parq
 
 
 def check_output(output: Path | None, overwrite: bool, safe_csv: bool = False) -> None:
-    """Raises an `InputError` if nothing can be written there, or not so.
-
-    It has an unknown suffix, is a file that must be kept, or is no csv file where one with `safe_csv` is asked for.
-    """
+    """Raises an `InputError` if nothing can be written there, or not so."""
     if output is None:
         return
     suffix = output.suffix.lower()
@@ -188,14 +182,12 @@ def writing(
     safe_csv: bool = False,
     note: Callable[[str], None] = print,
 ) -> Iterator[Write]:
-    """Gives a function that writes rows to `output`, in the format of its suffix, or as csv to standard output.
+    """Gives a function that writes rows to `output`, in the format of its suffix, or as csv to standard output (None).
 
     The file appears when the `with` ends without an error. A pipe or a device, such as /dev/stdout, is written
     directly, as csv unless its name ends in .jsonl.
 
     Args:
-        output: the file to write; None is standard output.
-        overwrite: replace an existing file.
         columns: all columns with their types, for csv and parquet. In jsonl every row has its own names.
         safe_csv: write texts in csv so that no spreadsheet takes them for a formula.
         note: is called with a line if values had to be changed.

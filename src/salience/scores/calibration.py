@@ -28,18 +28,9 @@ def minimum(log_loss: Callable[[float], float]) -> float:
 
 
 def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
-    """The temperature T that minimises the log loss of softmax(logits / T).
+    """The temperature T that minimises the log loss of softmax(logits / T), for logits (N, C) and class numbers (N,).
 
-    T is the lower limit if every row is right, and the upper one if the logits say nothing about the labels or are
-    misleading.
-
-    Args:
-        logits: (N, C) logits, or log probabilities, which give the same T. A log probability below `LOWEST` (-87)
-            counts as that.
-        labels: (N,), class numbers.
-
-    Raises:
-        InputError: there are no rows, or a logit is not a number.
+    It is a limit if every row is right, or the logits say nothing about the labels.
     """
     if not len(logits):
         raise InputError("there are no rows to fit a temperature on: give labelled validation rows")
@@ -53,8 +44,7 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray) -> float:
 def temperature_of(probabilities: np.ndarray, labels: np.ndarray) -> float:
     """The temperature that minimises the log loss of probabilities (N, C) with their labels (N,).
 
-    It is 1 where all rows are right: then they do not say how confident the model should be, and the minimum would be
-    at full confidence.
+    It is 1 where all rows are right: the minimum would be at full confidence.
 
     Raises:
         InputError: there are no rows, or a probability is not a number.
@@ -66,11 +56,7 @@ def temperature_of(probabilities: np.ndarray, labels: np.ndarray) -> float:
 
 
 def with_temperature(probabilities: np.ndarray, temperature: float) -> np.ndarray:
-    """The probabilities softmax(log p / T) = p^(1/T) / sum p^(1/T), of the same shape (N, C) and type.
-
-    T above 1 makes them more even, T below 1 more extreme. Predicted classes stay the same, and so do probabilities
-    of 0.
-    """
+    """p^(1/T) / sum p^(1/T), of the same shape (N, C) and type. Predicted classes stay the same."""
     with np.errstate(divide="ignore"):  # log 0 is -inf, whose softmax is 0
         scaled = softmax(np.log(np.asarray(probabilities, np.float64)) / temperature, axis=1)
     return scaled.astype(probabilities.dtype)
@@ -96,11 +82,8 @@ def with_label_temperature(probabilities: np.ndarray, temperature: float) -> np.
 
 
 def half_of_rows(groups: np.ndarray | int, seed: int) -> np.ndarray:
-    """Whether each row is in the first half (N,): half of the groups, drawn at random.
-
-    Args:
-        groups: (N,) the group of each row, or the number N of rows that are independent.
-    """
+    """Whether each row is in the first half (N,): half of the groups (N,), or of N independent rows, drawn at
+    random."""
     numbers = np.arange(groups) if isinstance(groups, int) else np.unique(groups, return_inverse=True)[1].ravel()
     count = int(numbers.max()) + 1
     return np.isin(numbers, np.random.default_rng(seed).permutation(count)[: count // 2])

@@ -1,10 +1,8 @@
 """95 % intervals of scores on labelled rows.
 
-They say what other rows like these would give, with the same predictions of the same models. They do not cover the
-draw of the training rows: models that are trained on other rows, or with another seed, vary too. Rows of one group are
-drawn as a whole: for such a bootstrap see Davison and Hinkley (1997), Bootstrap Methods and their Application, section
-3.8. In all functions `groups` is (N,), the group of each row, or None for rows that are independent, and `seed` is
-that of the bootstrap.
+They say what other rows like these would give with the same models. They do not cover the draw of the training rows.
+Rows of one group are drawn as a whole: Davison and Hinkley (1997), Bootstrap Methods and their Application, section
+3.8. `groups` is (N,), or None for independent rows; `seed` is that of the bootstrap.
 """
 
 from __future__ import annotations
@@ -35,12 +33,7 @@ class Score(NamedTuple):
 def wilson_interval(successes: int, rows: int) -> Interval:
     """The score interval of a proportion: Wilson (1927), doi 10.1080/01621459.1927.10502953.
 
-    Unlike the interval of the normal distribution, it has a width where all rows are right, and stays in [0, 1].
-    scipy's differs in the last bit.
-
-    Args:
-        successes: number of rows that are right.
-        rows: number of rows, at least 1.
+    Unlike that of the normal distribution, it has a width where all rows are right. scipy's differs in the last bit.
     """
     z = float(ndtri((1 + LEVEL) / 2))
     share = successes / rows
@@ -50,7 +43,6 @@ def wilson_interval(successes: int, rows: int) -> Interval:
 
 
 def percentiles(values: Any) -> Interval:
-    """The bounds of the middle 95 % of some values."""
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
@@ -74,13 +66,10 @@ def accuracy_interval(labels: np.ndarray, predicted: np.ndarray, groups: np.ndar
 def macro_f1_interval(
     labels: np.ndarray, predicted: np.ndarray, groups: np.ndarray | None, seed: int = 0
 ) -> Interval | None:
-    """The interval of macro-F1 of class numbers (N,): percentiles of a bootstrap over rows, or over groups.
+    """The interval of macro-F1 of class numbers (N,): percentiles of a bootstrap; None if all are right, or all wrong.
 
-    In each replicate macro-F1 is the mean over the classes that occur in its labels or predictions. With few rows of
-    a class such intervals are too narrow.
-
-    Returns:
-        None if all rows are right, or all wrong: nothing varies then.
+    In each replicate macro-F1 is the mean over the classes that occur in its labels or predictions. With few rows of a
+    class such intervals are too narrow.
     """
     right = labels == predicted
     if right.all() or not right.any():
@@ -101,9 +90,8 @@ def confusions(
 ) -> tuple[np.ndarray, Iterator[np.ndarray]]:
     """Confusion matrices of as many rows or groups as there are, drawn with replacement.
 
-    Returns:
-        The label and the prediction (K, 2) of each cell of the confusion matrix that has rows, and `REPLICATES` times
-        the rows in them, some at once (b, K).
+    The label and the prediction (K, 2) of each cell that has rows, and `REPLICATES` times the rows in them, some at
+    once (b, K).
     """
     from scipy.sparse import csr_array, eye_array
 
@@ -123,12 +111,8 @@ def confusions(
 def replicates(kinds: Any, often: np.ndarray, seed: int, width: int) -> Iterator[np.ndarray]:
     """Sums of counts (b, K) over as many units as there are, drawn with replacement; `REPLICATES` in all.
 
-    Units with the same counts are of one kind: how often each kind is drawn is multinomial.
-
-    Args:
-        kinds: (kinds, K) the counts of a unit of each kind.
-        often: (kinds,) the number of units of each kind.
-        width: numbers of a replicate that are in memory at once.
+    Units with the same counts are of one kind (kinds, K): how often each kind is drawn is multinomial. `width` is the
+    numbers of a replicate that are in memory at once.
     """
     generator = np.random.default_rng(seed)
     total, at_once = int(often.sum()), max(CELLS // width, 1)
@@ -139,13 +123,9 @@ def replicates(kinds: Any, often: np.ndarray, seed: int, width: int) -> Iterator
 def f1_intervals(
     labels: np.ndarray, predicted: np.ndarray, groups: np.ndarray | None, seed: int = 0
 ) -> dict[str, Interval | None]:
-    """The intervals of "micro_f1" and "macro_f1" of labels (N, C): percentiles of a bootstrap, narrow for few rows.
+    """The intervals of "micro_f1" and "macro_f1" of labels (N, C), 0 and 1: percentiles of a bootstrap.
 
-    Args:
-        labels, predicted: (N, C), 0 and 1.
-
-    Returns:
-        By name; None if all decisions are right, or nothing that is predicted is: nothing varies then.
+    None if all decisions are right, or nothing that is predicted is: nothing varies then.
     """
     right, classes = labels * predicted, labels.shape[1]
     if (labels == predicted).all() or not right.any():
@@ -166,11 +146,7 @@ def f1_intervals(
 
 
 def mean_interval(values: np.ndarray, groups: np.ndarray | None, seed: int = 0) -> Interval | None:
-    """The interval of the mean of values (N,): percentiles of a bootstrap over rows, or over groups.
-
-    Returns:
-        None if there is a single row or group.
-    """
+    """The interval of the mean of values (N,): percentiles of a bootstrap; None if there is a single row or group."""
     found = [float((weights @ values) / weights.sum()) for weights in resampled(len(values), groups, seed)]
     return percentiles(found) if found else None
 
@@ -178,18 +154,11 @@ def mean_interval(values: np.ndarray, groups: np.ndarray | None, seed: int = 0) 
 def gap_interval(
     confidence: np.ndarray, right: np.ndarray, groups: np.ndarray | None, seed: int = 0
 ) -> Interval | None:
-    """The interval of a calibration error: a basic bootstrap over rows, or over groups, cut at 0 and 1.
+    """The interval of the calibration error of decisions (N, D): a basic bootstrap, cut at 0 and 1.
 
-    Chance makes the calibration error larger, of the rows and of every sample of them once more, so that percentiles
-    would lie too high. The basic interval, from 2 e - q(97.5 %) to 2 e - q(2.5 %) with the error e of the rows and the
-    quantiles q of the samples, takes this off again: Davison and Hinkley (1997), section 5.2.
-
-    Args:
-        confidence: (N, D) of the D decisions about each row.
-        right: (N, D) whether each is right.
-
-    Returns:
-        None if there is a single row or group.
+    Chance makes the error larger, of the rows and of every sample of them once more, so that percentiles would lie too
+    high. The basic interval, 2 e - q, takes this off again: Davison and Hinkley (1997), section 5.2. None if there is
+    a single row or group.
     """
     confidence = confidence.astype(float)
     rows, decisions = confidence.shape
@@ -207,10 +176,7 @@ def gap_interval(
 
 
 def resampled(rows: int, groups: np.ndarray | None, seed: int) -> Iterator[np.ndarray]:
-    """How often each row (N,) is drawn, in `RESAMPLES` samples of as many rows or groups, drawn with replacement.
-
-    Nothing is yielded if there is a single row or group.
-    """
+    """How often each row (N,) is drawn, in `RESAMPLES` samples with replacement; nothing for a single row or group."""
     numbers = np.arange(rows) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
     count = int(numbers.max()) + 1
     generator = np.random.default_rng(seed)

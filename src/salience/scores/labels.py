@@ -1,9 +1,7 @@
 """One label for a text, or several: everything that depends on it, as one object that is chosen once.
 
-`labels_of` chooses by an array of labels, `labels_in` by the scores in metrics.json, and
-`salience.models.problem.labels_in_config` by the configuration of a model. Probabilities are (N, C) and sum to 1 with
-one label for a text; with several, each label has its own. Labels are class numbers (N,); or 0 and 1 (N, C) where a
-text can have several labels, or none. What a classifier decides is (N, C) bool in both cases.
+Probabilities are (N, C); with one label for a text they sum to 1. Labels are class numbers (N,); or 0 and 1 (N, C)
+where a text can have several, or none. What a classifier decides is (N, C) bool in both cases.
 """
 
 from __future__ import annotations
@@ -88,15 +86,14 @@ class Labels(ABC):
 
     @property
     def main_title(self) -> str:
-        """The title of the main score."""
         return self.compared[self.main]
 
     @abstractmethod
     def decisions(self, probabilities: np.ndarray, thresholds: np.ndarray | float = HALF) -> np.ndarray:
         """The labels that are predicted (..., C) bool, from probabilities (..., C).
 
-        With one label for a text it is the most probable one, whatever the thresholds (C,) are. With several, they are
-        those whose probability is at least their threshold, which with 1 is never.
+        With one label it is the most probable one; with several, those whose probability is at least their threshold
+        (C,), which with 1 is never.
         """
 
     @abstractmethod
@@ -111,16 +108,11 @@ class Labels(ABC):
     def judged(self, probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The D decisions about each row that are calibrated: their confidences (..., D), and whether each is right.
 
-        With one label for a text D is 1, with the highest probability; with several it is C, with the probability of
-        each label, as of C binary classifiers. Most labels do not apply to most texts, so that most probabilities are
-        near 0 and the calibration error is smaller than that of a classifier of one label.
-
-        Args:
-            probabilities: (..., N, C).
+        With one label D is 1, with the highest probability; with several it is C, as of C binary classifiers. Most
+        labels do not apply to most texts, so that their probabilities are near 0 and the calibration error is smaller.
         """
 
     def calibration_error(self, probabilities: np.ndarray, labels: np.ndarray, equal_mass: bool = False) -> float:
-        """Expected calibration error of some rows, see `salience.scores.metrics.calibration_error`."""
         return calibration_error(*self.judged(probabilities, labels), equal_mass)
 
     # Scores of some rows.
@@ -133,12 +125,7 @@ class Labels(ABC):
     def detailed(
         self, probabilities: np.ndarray, labels: np.ndarray, decided: np.ndarray | None = None
     ) -> dict[str, float | None]:
-        """The scores of a finished run, by name.
-
-        Args:
-            decided: (N, C) bool, decisions by the thresholds of several labels, whose scores are added with
-                `AT_THRESHOLDS` behind their names; None adds none.
-        """
+        """The scores of a finished run; those of `decided` are added with `AT_THRESHOLDS` behind their names."""
 
     @abstractmethod
     def with_intervals(
@@ -147,10 +134,7 @@ class Labels(ABC):
     ) -> dict[str, Any]:  # fmt: skip
         """`detailed`, and the 95 % intervals of the two scores of `estimated`: NAME_interval, two bounds or None.
 
-        Args:
-            groups: (N,) the group of each row; None for rows that are independent.
-            seed: of the bootstrap.
-            decided: as of `detailed`; None for those of `chosen_decisions`.
+        Without `decided`, decisions are those of `chosen_decisions`. `groups` and `seed` are as in `intervals`.
         """
 
     @abstractmethod
@@ -158,7 +142,7 @@ class Labels(ABC):
         self, probabilities: np.ndarray, labels: np.ndarray, decided: np.ndarray, groups: np.ndarray | None = None,
         seed: int = 0,
     ) -> dict[str, Score]:  # fmt: skip
-        """The scores of a report with their intervals, by name; arguments as of `with_intervals`."""
+        """The scores of a report with their intervals."""
 
     @abstractmethod
     def row_scores(self, probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
@@ -171,13 +155,10 @@ class Labels(ABC):
     def selection(self, probabilities: np.ndarray, labels: np.ndarray, progress: float) -> float:
         """The score by which the best checkpoint is selected: the main one plus 2 * progress standard errors of it.
 
-        The accuracy on a small validation part is known to a few points only. Its maximum over checkpoints is partly
-        chance and often early, when the learning rate is still high. With this score, a later checkpoint is preferred
-        unless it is worse by more than chance explains.
-
-        The standard error is that of the proportion (k + 1) / (n + 2) for k correct predictions of n, which is above 0
-        even if all are correct (similar to Agresti and Coull, 1998, doi 10.1080/00031305.1998.10480550, who add 2 and
-        4). It is the largest that the mean of numbers from 0 to 1 can have.
+        The maximum of a score over checkpoints is partly chance and often early, when the learning rate is still high.
+        With this score a later checkpoint is preferred unless it is worse by more than chance explains. The standard
+        error is that of the proportion (k + 1) / (n + 2) for k correct predictions of n, above 0 even if all are
+        correct (similar to Agresti and Coull, 1998, doi 10.1080/00031305.1998.10480550, who add 2 and 4).
 
         Args:
             progress: part of the training steps that is done, from 0 to 1.
@@ -207,19 +188,10 @@ class Labels(ABC):
     def temperature_scores(
         self, validation: np.ndarray, validation_labels: np.ndarray, test: np.ndarray, labels: np.ndarray
     ) -> dict[str, float | None]:
-        """The temperature of a run, and its calibration errors on the test rows before and after.
+        """ "temperature", and both calibration errors of the test rows, each also "_scaled", after scaling.
 
-        T is fitted on the validation rows, and no test row has a part in it. In a run, the same validation rows have
-        chosen the checkpoint, on which probabilities can be better than on new rows; this can make T a little too
+        T is fitted on the validation rows. In a run they have chosen the checkpoint too, which can make T a little too
         small, and the error after it too large, not too small.
-
-        Args:
-            validation, validation_labels: probabilities (V, C) and labels of the validation rows.
-            test, labels: probabilities (N, C) and labels of the test rows.
-
-        Returns:
-            "temperature", and "calibration_error" and "equal_mass_calibration_error", each also with "_scaled"
-            appended, after scaling.
 
         Raises:
             InputError: there are no validation rows.
@@ -232,12 +204,7 @@ class Labels(ABC):
     ) -> dict[str, float | None]:
         """As `temperature_scores`, of one part: T is fitted on all rows, the errors after it are cross-fitted.
 
-        Args:
-            groups: (N,) the group of each row, which is in one half; None for rows that are independent.
-            seed: of the halves.
-
-        Returns:
-            The errors after scaling are None if there is a single row or group.
+        They are None if there is a single row or group.
         """
         after = self.cross_scaled(probabilities, labels, groups, seed)
         return self._errors(self.temperature(probabilities, labels), probabilities, after, labels)
@@ -245,9 +212,9 @@ class Labels(ABC):
     def cross_scaled(
         self, probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
     ) -> np.ndarray | None:
-        """The probabilities (N, C), each half of the rows scaled by the temperature of the other half.
+        """The probabilities, each half of the rows, or of the groups, scaled by the temperature of the other half.
 
-        None if there is a single row or group; arguments as of `cross_fitted`.
+        None if there is a single row or group.
         """
         first = half_of_rows(len(labels) if groups is None else groups, seed)
         if not first.any():
@@ -261,7 +228,6 @@ class Labels(ABC):
     def _errors(
         self, temperature: float, before: np.ndarray, after: np.ndarray | None, labels: np.ndarray
     ) -> dict[str, float | None]:
-        """The temperature, and the calibration errors before and after it."""
         found: dict[str, float | None] = {"temperature": temperature}
         for name, equal_mass in ERRORS:
             found[name] = self.calibration_error(before, labels, equal_mass)
@@ -273,7 +239,7 @@ class Labels(ABC):
     def reliability(self, probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -> list[Bin]:
         """The bins of a reliability diagram, pooled over seeds, the lowest confidence first; empty ones are left out.
 
-        The bins hold equally many decisions each. DeGroot and Fienberg (1983, doi 10.2307/2987588).
+        They hold equally many decisions each. DeGroot and Fienberg (1983, doi 10.2307/2987588).
         """
         confidence, right = (each.ravel().astype(float) for each in self.judged(probabilities, labels))
         interval = equal_mass_intervals(confidence, bins)
@@ -294,15 +260,11 @@ class Labels(ABC):
 
     @abstractmethod
     def disagreement(self, baseline: np.ndarray, others: list[np.ndarray]) -> np.ndarray:
-        """How far the predictions of any method are from the baseline's, (N, D) from 0 to 1.
+        """How far the predictions of any method are from the baseline's, (N, D) from 0 to 1; no other method gives 0.
 
-        It is 0 where no majority differs from the baseline's. Elsewhere it is the largest share of seeds by which the
-        votes of such a method differ. With one label for a text D is 1, and the share is the total variation distance
-        of the two distributions of votes; with several, D is C, the labels.
-
-        Args:
-            baseline: its probabilities (S, N, C).
-            others: those of the other methods. There are none where references alone are compared.
+        It is 0 where no majority differs from the baseline's, elsewhere the largest share of seeds by which the votes
+        of such a method differ: with one label (D = 1) the total variation distance of the votes, with several of each
+        label.
         """
 
     def chosen(self, probabilities: np.ndarray, row: int, names: list[str]) -> tuple[str, int]:
@@ -334,9 +296,8 @@ class OneLabel(Labels):
     def scores(self, probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float]:
         """Accuracy, macro-F1, calibration error, and log loss in nats.
 
-        Macro-F1 is the mean over the classes that occur in the labels or the predictions, as in scikit-learn. The log
-        loss clips probabilities of 0 at the precision of their type: at 1.2e-7 in float32, 2.2e-16 in float64. Log
-        losses are comparable among probabilities of one type only.
+        Macro-F1 is over the classes that occur in labels or predictions, as in scikit-learn. The log loss clips
+        probabilities at the precision of their type, so it is comparable among probabilities of one type only.
         """
         from sklearn.metrics import accuracy_score, f1_score, log_loss
 
@@ -351,7 +312,6 @@ class OneLabel(Labels):
     def detailed(
         self, probabilities: np.ndarray, labels: np.ndarray, decided: np.ndarray | None = None
     ) -> dict[str, float | None]:
-        """`scores`, and "brier_score", "equal_mass_calibration_error" and "error_auroc"; see `row_scores`."""
         return self.scores(probabilities, labels) | {
             "brier_score": float(self.row_scores(probabilities, labels)["brier_score"].mean()),
             "equal_mass_calibration_error": self.calibration_error(probabilities, labels, equal_mass=True),
@@ -383,12 +343,9 @@ class OneLabel(Labels):
         return {name: Score(values[name], interval) for name, interval in intervals.items()}
 
     def row_scores(self, probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-        """ "accuracy" (0 or 1), "log_loss" and "brier_score" of the rows.
+        """The Brier score is sum_c (p_c - y_c)^2, from 0 to 2: Brier (1950), Eq. 2, a sum over all classes.
 
-        The Brier score is sum_c (p_c - y_c)^2, from 0 to 2, where y is 1 for the label and 0 elsewhere: Brier (1950,
-        doi 10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2, Eq. 2), a sum over all classes. For two classes it is
-        twice the score that sums over one class only; scikit-learn's `brier_score_loss` gives it with
-        `scale_by_half=False`, from version 1.7 on.
+        doi 10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2. As scikit-learn's with `scale_by_half=False`.
         """
         of_label = probabilities[np.arange(len(labels)), labels].astype(float)
         least = np.finfo(probabilities.dtype).eps  # as in scikit-learn's log loss
@@ -399,7 +356,6 @@ class OneLabel(Labels):
         }
 
     def class_scores(self, probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-        """Also "precision" and "recall", which are 0 for a class that is never predicted, or has no rows."""
         classes, predicted = probabilities.shape[1], probabilities.argmax(1)
         right = np.bincount(labels[predicted == labels], minlength=classes)
         named, support = np.bincount(predicted, minlength=classes), np.bincount(labels, minlength=classes)
@@ -445,8 +401,7 @@ class OneLabel(Labels):
 class SeveralLabels(Labels):
     """A text has any number of C labels, none included.
 
-    In comparisons the ranking precision is the main score: it needs no thresholds, which few rows do not give, it is a
-    mean over rows, as the intervals over rows take it to be, and checkpoints are chosen by it.
+    In comparisons the ranking precision is the main score: it needs no thresholds, and is a mean over rows.
     """
 
     def decisions(self, probabilities: np.ndarray, thresholds: np.ndarray | float = HALF) -> np.ndarray:
@@ -462,11 +417,7 @@ class SeveralLabels(Labels):
         return probabilities, np.broadcast_to(labels == 1, probabilities.shape)
 
     def scores(self, probabilities: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-        """Those of `decision_scores` with the threshold 0.5, "ranking_precision" and "log_loss".
-
-        The ranking precision is scikit-learn's label ranking average precision, which needs no threshold: 1 if the
-        labels of every text are its most probable ones. The log loss is the mean over the labels, in nats.
-        """
+        """Decisions are at 0.5; the log loss is the mean over the labels, in nats."""
         return decision_scores(probabilities >= HALF, labels) | {
             "ranking_precision": self._selected(probabilities, labels)[0],
             "log_loss": float(label_log_losses(probabilities, labels).mean(0).mean()),
@@ -475,7 +426,7 @@ class SeveralLabels(Labels):
     def detailed(
         self, probabilities: np.ndarray, labels: np.ndarray, decided: np.ndarray | None = None
     ) -> dict[str, float | None]:
-        """`scores`, "mean_average_precision" (None if no label has rows), calibration errors, those of `decided`."""
+        """ "mean_average_precision" is None if no label has rows."""
         precisions = average_precisions(probabilities, labels)
         known = precisions[~np.isnan(precisions)]
         more = {} if decided is None else decision_scores(decided, labels)
@@ -516,7 +467,7 @@ class SeveralLabels(Labels):
         return {name: Score(values[name], interval) for name, interval in intervals.items()}
 
     def row_scores(self, probabilities: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
-        """Those of `scores`; F1 is linearised, see `linearised_f1`, macro-F1 for each label."""
+        """F1 is linearised, see `linearised_f1`, macro-F1 for each label."""
         predicted = (probabilities >= HALF).astype(int)
         right, either = labels * predicted, labels + predicted
         return {
@@ -558,7 +509,6 @@ class SeveralLabels(Labels):
 
 
 def bounds(interval: Interval | None) -> list[float] | None:
-    """An interval as metrics.json has it."""
     return None if interval is None else list(interval)
 
 

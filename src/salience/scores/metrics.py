@@ -17,14 +17,8 @@ def calibration_error(confidence: np.ndarray, right: np.ndarray, equal_mass: boo
     """Expected calibration error: sum_b n_b / M |share of right ones in b - mean confidence in b|, from 0 to 1.
 
     Guo et al. (2017), arXiv:1706.04599, Eq. 3; proposed by Naeini et al. (2015), doi 10.1609/aaai.v29i1.9602. The bins
-    b are intervals of equal width, or hold equally many decisions: confidences of a good classifier are close to 1, so
-    that most intervals of equal width are nearly empty. scikit-learn does not have this metric.
-
-    Args:
-        confidence: (...) of M decisions, from 0 to 1.
-        right: of the same shape, whether each decision is right.
-        equal_mass: whether bins hold equally many decisions, see `equal_mass_intervals`.
-        bins: number of bins.
+    b are intervals of equal width, or with `equal_mass` hold equally many decisions: confidences of a good classifier
+    are close to 1, so that most intervals of equal width are nearly empty.
     """
     flat = confidence.ravel()
     interval = (equal_mass_intervals if equal_mass else equal_width_intervals)(flat, bins)
@@ -40,10 +34,9 @@ def equal_width_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarra
 def equal_mass_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
     """The interval of each confidence (M,), from 0 to `bins` - 1, where intervals hold equally many confidences.
 
-    The bounds are quantiles of the confidences (Nguyen and O'Connor, 2015, arXiv:1508.05154; Nixon et al., 2019,
-    arXiv:1904.01685), interpolated linearly, and each interval includes its upper bound, as in scikit-learn's
-    `calibration_curve(strategy="quantile")`. So equal confidences are always in one interval, and the order of the
-    rows has no effect; with many equal confidences, intervals differ in their number of rows, and some are empty.
+    The bounds are quantiles (Nguyen and O'Connor, 2015, arXiv:1508.05154; Nixon et al., 2019, arXiv:1904.01685), upper
+    bounds included, as in scikit-learn's `calibration_curve(strategy="quantile")`. So equal confidences are in one
+    interval, and some intervals may be empty.
     """
     bounds = np.quantile(confidence, np.linspace(0, 1, bins + 1))
     return np.searchsorted(bounds[1:-1], confidence)
@@ -52,15 +45,8 @@ def equal_mass_intervals(confidence: np.ndarray, bins: int = BINS) -> np.ndarray
 def error_auroc(probabilities: np.ndarray, labels: np.ndarray) -> float | None:
     """AUROC of errors: the probability that a right answer has a higher confidence than a wrong one; ties count half.
 
-    From 0 to 1; 0.5 is chance. Hendrycks and Gimpel (2017), arXiv:1610.02136, Sec. 2. The confidence is the highest
-    probability of a row. Classifiers whose accuracies differ have other errors to find, so their values are compared
-    with care.
-
-    Args:
-        labels: (N,), class numbers.
-
-    Returns:
-        None if all answers are right or all are wrong: there is nothing to rank.
+    Hendrycks and Gimpel (2017), arXiv:1610.02136, Sec. 2. Labels are class numbers (N,). None if all answers are right
+    or all are wrong. Classifiers of different accuracies have other errors to find, so compare their values with care.
     """
     from sklearn.metrics import roc_auc_score
 
@@ -69,14 +55,8 @@ def error_auroc(probabilities: np.ndarray, labels: np.ndarray) -> float | None:
 
 
 class ConfusedPair(NamedTuple):
-    """Rows of one class that are predicted as another one.
-
-    Attributes:
-        label: the class number of the rows.
-        predicted: the class number that is predicted.
-        rows: how many such rows there are; their mean number, where several runs are counted together.
-        of: how many rows the class has.
-    """
+    """How many of the `of` rows of a class are predicted as another one: a mean where several runs are counted
+    together."""
 
     label: int
     predicted: int
@@ -85,11 +65,7 @@ class ConfusedPair(NamedTuple):
 
 
 def confused_pairs(confusion: np.ndarray, most: int) -> list[ConfusedPair]:
-    """The pairs of different classes with the largest numbers of rows, the largest first, at most `most` of them.
-
-    Args:
-        confusion: (C, C) rows by label (rows) and prediction (columns), as of `sklearn.metrics.confusion_matrix`.
-    """
+    """The `most` pairs of different classes with the most rows, from rows by label and prediction (C, C)."""
     wrong = confusion - np.diag(np.diag(confusion))
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
     return [
@@ -100,10 +76,7 @@ def confused_pairs(confusion: np.ndarray, most: int) -> list[ConfusedPair]:
 
 
 def label_log_losses(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The log loss of each label of each row (N, C), in nats: -ln of the probability of its 0 or 1.
-
-    Probabilities are clipped at the precision of their type, as in scikit-learn's `log_loss`.
-    """
+    """The log loss of each label of each row (N, C), in nats, clipped as scikit-learn's `log_loss`."""
     least = np.finfo(probabilities.dtype).eps
     clipped = np.clip(probabilities.astype(float), least, 1 - least)
     return -np.where(labels == 1, np.log(clipped), np.log1p(-clipped))
@@ -120,14 +93,10 @@ def average_precisions(probabilities: np.ndarray, labels: np.ndarray) -> np.ndar
 
 
 def decision_scores(predicted: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """The scores of decisions about several labels: "micro_f1", "macro_f1" and "subset_accuracy", from 0 to 1.
+    """The scores of decisions (N, C) about several labels: "micro_f1", "macro_f1" and "subset_accuracy", from 0 to 1.
 
     Micro-F1 is that of all decisions together, macro-F1 the mean over the labels, where a label that is neither
-    predicted nor right counts 0, as in scikit-learn. Subset accuracy is the share of the texts all of whose labels are
-    right.
-
-    Args:
-        predicted, labels: (N, C), 0 and 1.
+    predicted nor right counts 0. Subset accuracy is the share of the texts all of whose labels are right.
     """
     from sklearn.metrics import accuracy_score, f1_score
 
@@ -142,13 +111,9 @@ def decision_scores(predicted: np.ndarray, labels: np.ndarray) -> dict[str, floa
 def linearised_f1(right: np.ndarray, either: np.ndarray) -> np.ndarray:
     """The F1 as values of rows whose mean it is; 0 where nothing is right or predicted.
 
-    F1 = 2 sum(r) / sum(s) is a ratio of sums. The value of row i is F1 + (2 r_i - F1 s_i) / mean(s), whose variance
-    over rows is that of the infinitesimal jackknife (Efron, 1982, The Jackknife, the Bootstrap and Other Resampling
-    Plans, chapter 6), which a bootstrap over rows has for many rows. It is a rough approximation for few rows.
-
-    Args:
-        right: r, the number of right predictions of each row, (N,), or (N, C) for C labels apart.
-        either: s, the number of labels plus predictions, of the same shape.
+    F1 = 2 sum(r) / sum(s) is a ratio of sums: r right predictions, s labels plus predictions, of each row (N,) or of
+    each label of it (N, C). The value of row i is F1 + (2 r_i - F1 s_i) / mean(s), whose variance is that of the
+    infinitesimal jackknife (Efron, 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6).
     """
     mean = np.maximum(either.mean(0), 1e-300)
     f1 = 2 * right.mean(0) / mean
@@ -162,10 +127,6 @@ def ranking_precisions(probabilities: np.ndarray, labels: np.ndarray) -> np.ndar
     A row with no label or all labels has 1, as in scikit-learn, whose score is the mean over the rows. Schapire and
     Singer (2000), BoosTexter, doi 10.1023/A:1007649029923; Tsoumakas, Katakis and Vlahavas (2010), Mining Multi-label
     Data, doi 10.1007/978-0-387-09823-4_34.
-
-    Args:
-        probabilities: (N, C); the highest is ranked first.
-        labels: (N, C), 0 and 1.
     """
     from scipy.stats import rankdata
 
@@ -180,19 +141,7 @@ def ranking_precisions(probabilities: np.ndarray, labels: np.ndarray) -> np.ndar
 def each_label(
     probabilities: np.ndarray, labels: np.ndarray, decided: np.ndarray, names: list[str], thresholds: np.ndarray
 ) -> dict[str, dict[str, Any]]:
-    """The scores of every label where a text can have several, by its name.
-
-    Args:
-        labels: (N, C), 0 and 1.
-        decided: (N, C) bool, the labels that are predicted.
-        names: of the C labels.
-        thresholds: (C,) of the model.
-
-    Returns:
-        "rows", those that have the label; "predicted", those that get it; "precision", "recall" and "f1", which are
-        None where nothing is predicted, right, or either; "average_precision", None without rows; "log_loss" and
-        "threshold".
-    """
+    """The scores of every label where a text can have several, by its name; None where there is nothing to count."""
     right, support, named = (decided & (labels == 1)).sum(0), labels.sum(0), decided.sum(0)
     precisions, losses = average_precisions(probabilities, labels), label_log_losses(probabilities, labels).mean(0)
 

@@ -18,9 +18,6 @@ class Predictions:
         groups: (N,) the number of the group of each row; None for rows that are independent.
         folds: (N,) the fold of each row, from 1 on, whose model has not seen it; None if one model predicts all.
         rows: (N,) the number of each row in its file, from 1 on; None where it is not known.
-
-    Raises:
-        ValueError: the arrays do not fit each other.
     """
 
     probabilities: np.ndarray

@@ -1,14 +1,10 @@
 """Thresholds of labels: for a precision that holds with certainty, or for the best F1 where a text can have several.
 
-Precision is by learn then test: Angelopoulos, Bates, Candès, Jordan and Lei (2021), arXiv:2110.01052. The hypothesis
-that the precision above a threshold is too low is tested for one candidate after the other, in a fixed sequence from
-the highest threshold down, to the first one that is not rejected. This controls the probability that any true
-hypothesis is rejected. The test is the exact one of a binomial proportion, whose interval is that of Clopper and
-Pearson (1934), doi 10.1093/biomet/26.4.404. Selective classification with such a guarantee is that of Geifman and
-El-Yaniv (2017), arXiv:1705.08500.
-
-Probabilities are (N, C), of rows that the models have not seen, and for a precision independent of each other. Labels
-are class numbers (N,); or 0 and 1 (N, C) where a text can have several labels.
+Precision is by learn then test: Angelopoulos et al. (2021), arXiv:2110.01052. The hypothesis that the precision above
+a threshold is too low is tested from the highest threshold down, to the first one that is not rejected. The test is
+that of Clopper and Pearson (1934), doi 10.1093/biomet/26.4.404. Selective classification with such a guarantee is that
+of Geifman and El-Yaniv (2017), arXiv:1705.08500. Probabilities are of rows that the models have not seen, and for a
+precision independent of each other.
 """
 
 from __future__ import annotations
@@ -37,24 +33,14 @@ def least_rows(target: float, error: float = 1 - CERTAINTY) -> int:
 def lowest_threshold(
     confidence: np.ndarray, right: np.ndarray, target: float, error: float, first: int | None = None
 ) -> float:
-    """The lowest threshold that passes, for N predictions.
+    """The lowest threshold that passes, for N predictions; 1, which no confidence exceeds, if no candidate does.
 
     Candidate k decides the k rows of highest confidence, so its threshold is the confidence of the next row, or 0.
     Given that threshold, the k rows are independent draws from all texts above it, and the number of right ones is
-    binomial. Candidates are tested in the order of k, from `first` rows on, or from as many as can pass at all, to the
-    first that fails. Where the order begins does not depend on which rows are right. With probability
-    1 - error, the precision above the returned threshold is at least the target, if precision does not fall as the
-    threshold rises.
-
-    Args:
-        confidence: (N,) the probability of the predicted class.
-        right: (N,) whether it is the label.
-        target: the precision, below 1.
-        error: the probability with which the precision may be below the target.
-        first: the number of rows of the first candidate; None for a quarter of them.
-
-    Returns:
-        A threshold that the confidence of decided texts exceeds; 1, which none exceeds, if no candidate passes.
+    binomial. Candidates are tested in the order of k, from `first` rows on (a quarter of them), or from as many as can
+    pass at all, to the first that fails. Where the order begins does not depend on which rows are right. With
+    probability 1 - error, the precision above the returned threshold is at least the target, if precision does not
+    fall as the threshold rises.
     """
     from scipy.stats import binom
 
@@ -71,18 +57,11 @@ def lowest_threshold(
 
 
 def pools(predicted: np.ndarray, classes: int, enough: int) -> list[list[int]]:
-    """The classes that share a threshold: each frequent one is alone, and all others are together.
+    """The classes that share a threshold, the most frequent first: each with `enough` rows is alone, all others
+    together.
 
-    Classes are counted as predictions, so that nothing here depends on which rows are right.
-
-    Args:
-        predicted: (N,) class numbers.
-        classes: number of classes.
-        enough: the number of rows from which on a class is alone. If the others have fewer rows together, the least
-            frequent class that is alone joins them.
-
-    Returns:
-        Lists of class numbers, the most frequent class first.
+    Classes are counted as predictions, so that nothing here depends on which rows are right. If the others have too
+    few rows together, the least frequent class that is alone joins them.
     """
     counts = np.bincount(predicted, minlength=classes)
     alone = [label for label in np.argsort(-counts, kind="stable").tolist() if counts[label] >= enough]
@@ -97,10 +76,6 @@ def find_thresholds(probabilities: np.ndarray, labels: np.ndarray, target: float
 
     The probability of an error is divided among the pools (Bonferroni). A precision that holds in each pool also holds
     among all decided texts. The threshold of a pool that does not reach the target is 1.
-
-    Args:
-        labels: (N,), class numbers.
-        target: the precision.
     """
     predicted, confidence = probabilities.argmax(1), probabilities.max(1).astype(float)
     found = pools(predicted, probabilities.shape[1], OWN * least_rows(target))
@@ -127,12 +102,7 @@ def one_row_of_each(groups: np.ndarray, seed: int) -> np.ndarray:
 
 
 def best_threshold(probabilities: np.ndarray, labels: np.ndarray) -> float:
-    """The threshold with the highest F1 of one label, between two probabilities; of equally good ones, nearest to 0.5.
-
-    Args:
-        probabilities: (N,) of the label.
-        labels: (N,), 0 and 1, of which one is 1 at least.
-    """
+    """The threshold (between two probabilities) with the highest F1 of one label; of equal ones, nearest to 0.5."""
     order = np.argsort(-probabilities, kind="stable")
     sorted_values = probabilities[order].astype(float)
     count = np.arange(1, len(order) + 1)  # of predicted rows
@@ -145,12 +115,7 @@ def best_threshold(probabilities: np.ndarray, labels: np.ndarray) -> float:
 
 
 def find_label_thresholds(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The thresholds of C labels (C,).
-
-    Args:
-        probabilities: (N, C) of rows that the model has not seen.
-        labels: (N, C), 0 and 1.
-    """
+    """The thresholds of several labels (C,) for F1."""
     return np.array([
         best_threshold(probabilities[:, number], labels[:, number])
         if labels[:, number].sum() >= LEAST and (probabilities[:, number] > 0).any() else HALF
@@ -159,13 +124,7 @@ def find_label_thresholds(probabilities: np.ndarray, labels: np.ndarray) -> np.n
 
 
 def thresholds_help(decided: np.ndarray, probabilities: np.ndarray, labels: np.ndarray) -> bool:
-    """Whether thresholds are better than 0.5: one of micro-F1 and macro-F1 is higher with them, and none is lower.
-
-    Args:
-        decided: (N, C) bool, cross-fitted decisions.
-        probabilities: (N, C).
-        labels: (N, C), 0 and 1.
-    """
+    """Whether one of micro-F1 and macro-F1 is higher with cross-fitted decisions than at 0.5, and none is lower."""
     theirs, usual = (decision_scores(each, labels) for each in (decided, probabilities >= HALF))
     gains = [theirs[name] - usual[name] for name in ("micro_f1", "macro_f1")]
     return min(gains) >= 0 and max(gains) > 0
@@ -176,13 +135,8 @@ def chosen_decisions(
 ) -> tuple[np.ndarray, bool]:
     """The decisions (N, C) bool about several labels, and whether thresholds of the labels make them.
 
-    Each half of the rows is decided by the thresholds of the other half, so that no row decides itself; if these
-    thresholds do not help, all rows are decided at 0.5.
-
-    Args:
-        labels: (N, C), 0 and 1.
-        groups: (N,) the group of each row, which is in one half; None for rows that are independent.
-        seed: of the halves.
+    Each half of the rows, or of the groups, is decided by the thresholds of the other half, so that no row decides
+    itself; if these thresholds do not help, all rows are decided at 0.5.
     """
     decided = probabilities >= cross_thresholds(probabilities, labels, groups, seed)
     helps = thresholds_help(decided, probabilities, labels)
@@ -192,7 +146,7 @@ def chosen_decisions(
 def cross_thresholds(
     probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None, seed: int = 0
 ) -> np.ndarray:
-    """The thresholds (N, C) of each row, found on the other half of the rows; arguments as of `chosen_decisions`."""
+    """The thresholds (N, C) of each row, found on the other half of the rows."""
     first = half_of_rows(len(labels) if groups is None else groups, seed)
     thresholds = np.full(labels.shape, HALF)
     for rows in (first, ~first):
@@ -207,15 +161,12 @@ def decided_at(probabilities: np.ndarray, thresholds: np.ndarray | float) -> np.
 
 
 def precision_thresholds(probabilities: np.ndarray, labels: np.ndarray, target: float) -> np.ndarray:
-    """The thresholds of several labels (C,): with certainty 0.95, the precision of each is at least the target.
+    """The thresholds of several labels (C,): with certainty 0.95, the precision of each is at least the target, else
+    1.
 
-    They are 1 where there is none. The probability of an error is divided among the labels (Bonferroni). No labels
-    share a threshold: the test needs independent decisions, and those about several labels of one text are not. The
-    first candidate has a quarter of the rows that get the label at 0.5, or as many as can pass the test.
-
-    Args:
-        labels: (N, C), 0 and 1.
-        target: the precision.
+    The probability of an error is divided among the labels (Bonferroni). No labels share a threshold: the test needs
+    independent decisions, and those about several labels of one text are not. The first candidate has a quarter of the
+    rows that get the label at 0.5, or as many as can pass the test.
     """
     error = (1 - CERTAINTY) / labels.shape[1]
     exceeded = [
@@ -237,17 +188,9 @@ def reachable_precisions(probabilities: np.ndarray, labels: np.ndarray, target: 
 def precision_numbers(
     probabilities: np.ndarray, labels: np.ndarray, thresholds: np.ndarray, names: Sequence[str], target: float
 ) -> dict[str, Any]:
-    """What metrics.json says of the thresholds.
+    """What metrics.json says of the thresholds: each label with its precision, Wilson's interval, and recall.
 
-    Args:
-        probabilities, labels, target: as of `precision_thresholds`.
-        thresholds: (C,), by these rows.
-        names: of the C labels.
-
-    Returns:
-        "target_precision", "certainty", "rows", and "labels" by name: "threshold", "rows" that have the label,
-        "predicted", "precision" with Wilson's 95 % interval and "recall". Where nothing is predicted, the precision is
-        None, and "reachable" is the highest precision that is reached.
+    Where nothing reaches the target, "reachable" is the highest precision that is reached.
     """
     decided, reachable = decided_at(probabilities, thresholds), None
     each: dict[str, dict[str, Any]] = {}
