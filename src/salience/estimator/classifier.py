@@ -248,7 +248,8 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         A label is 1 where its probability reaches its threshold in the model: 0.5, or its own one, which an estimate
         may have found. Errors as in `predict_proba`.
         """
-        return self.targets_.predicted(self.predict_proba(X), self.classifier_)
+        probabilities = self.predict_proba(X)  # checks first that it is fitted
+        return self.targets_.predicted(probabilities, self.classifier_)
 
     def score(self, X: Sequence, y: Any, sample_weight: Any = None) -> float:
         """The accuracy; with several labels the subset accuracy, as scikit-learn has it: all labels must be right.
