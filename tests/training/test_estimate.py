@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from launching_estimates import trained_with_estimate
-from launching_shares import trained_with_share
+from launching_runs import trained_with_estimate, trained_with_share
 from safetensors.torch import load_file
 from scipy.special import expit
 from sklearn.metrics import accuracy_score, f1_score, log_loss
@@ -485,12 +484,17 @@ def test_another_estimate_does_not_continue_a_run(whole, tmp_path):
         train(replace(whole.recipe, estimate="holdout"), tmp_path / "run", resume=True, **SILENT)
 
 
+def launched(*given):
+    """A training of launching_runs.py in two processes."""
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [sys.executable, *launch, Path(__file__).with_name("launching_runs.py"), *given]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
 @pytest.mark.whole
 def test_two_processes_estimate_as_one_does(place, tmp_path):
     alone = trained_with_estimate(place.data, str(tmp_path / "alone"))
-    script = Path(__file__).with_name("launching_estimates.py")
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, place.data]
-    done = subprocess.run([sys.executable, *launch, tmp_path / "both"], capture_output=True, text=True, timeout=300)
+    done = launched("trained_with_estimate", place.data, tmp_path / "both")
     assert done.returncode == 0, done.stderr[-3000:]
     both, one = read(tmp_path / "both"), read(alone.folder)
     assert np.allclose(both[2]["probabilities"], one[2]["probabilities"], rtol=0, atol=1e-5)
@@ -703,11 +707,8 @@ def test_the_rows_are_predicted_with_every_share(mean_place, tmp_path, monkeypat
 
 @pytest.mark.whole
 def test_two_processes_choose_as_one_does(mean_place, tmp_path):
-    alone = trained_with_share(mean_place.data, mean_place.model, str(tmp_path / "alone"))
-    script = Path(__file__).with_name("launching_shares.py")
-    given = [script, mean_place.data, mean_place.model]
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *given]
-    done = subprocess.run([sys.executable, *launch, tmp_path / "both"], capture_output=True, text=True, timeout=300)
+    alone = trained_with_share(mean_place.data, str(tmp_path / "alone"), mean_place.model)
+    done = launched("trained_with_share", mean_place.data, tmp_path / "both", mean_place.model)
     assert done.returncode == 0, done.stderr[-3000:]
     assert json.loads((tmp_path / "both" / "metrics.json").read_text())["estimate"]["trained_share"] == 0.5
     both = load_file(tmp_path / "both" / "model.safetensors")

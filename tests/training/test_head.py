@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from launching_frozen import trained_frozen
+from launching_runs import trained_frozen
 from safetensors.torch import load_file
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
@@ -552,8 +552,8 @@ def test_layers_that_cannot_be_frozen():
 def test_two_processes_end_with_the_same_weights(tmp_path):
     data = str(write_csv(tmp_path / "train.csv", labelled_rows(60)))
     trained_frozen(data, tmp_path / "alone")
-    script = Path(__file__).with_name("launching_frozen.py")
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, data]
+    script = Path(__file__).with_name("launching_runs.py")
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script, "trained_frozen", data]
     done = subprocess.run([sys.executable, *launch, tmp_path / "both"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     both, expected = (load_file(tmp_path / name / "model.safetensors") for name in ("both", "alone"))

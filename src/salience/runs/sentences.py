@@ -79,10 +79,7 @@ def training_rows_among(facts: Mapping[str, Any] | None, role: str) -> str:
     shared = part.get("in_training", 0)
     if not shared:
         return ""
-    return (
-        f"{shared:,} of the {part['rows']:,} {role} rows also stand{'s' * (shared == 1)} in the training rows; "
-        "the scores are too high."
-    )
+    return f"{shared:,} of the {part['rows']:,} {role} rows also stand in the training rows; the scores are too high."
 
 
 def estimate_sentences(metrics: Mapping[str, Any]) -> list[str]:

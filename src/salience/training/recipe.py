@@ -137,11 +137,6 @@ class DataSettings:
     )
 
 
-def default_batch_size(rows: int) -> int:
-    """Small data sets need many small steps, large ones fewer large ones."""
-    return 16 if rows < 2000 else 32
-
-
 def default_steps(rows: int, classes: int, batch_size: int) -> int:
     """The number of steps follows the data: 100 / sqrt(rows of a class) epochs, at least 3 and at most 60.
 
@@ -307,7 +302,8 @@ class Recipe(DataSettings):
         """
         asked = {**vars(self), **found}
         mean = asked["pooling"] == "mean"
-        batch_size = default_batch_size(rows) if self.batch_size is None else self.batch_size
+        usual = 16 if rows < 2000 else 32  # small data sets need many small steps, large ones fewer large ones
+        batch_size = usual if self.batch_size is None else self.batch_size
         steps, (rate, head_rate) = default_steps(rows, classes, batch_size), default_rates(width, mean)
         values: dict[str, Any] = {
             "batch_size": batch_size, "steps": max(1, round(steps * self.steps_factor)),

@@ -1,0 +1,42 @@
+"""Small trainings without dropout and mixing, which each process would draw. torchrun launches one by its name."""
+
+from __future__ import annotations
+
+import sys
+
+from accelerate import PartialState
+
+from salience.scores import held_out
+from salience.training.recipe import Recipe
+from salience.training.run import train
+
+
+def trained(data: str, output: str, **settings):
+    """A run of a classifier over words."""
+    options = {"encoder": "lstm", "width": 8, "embedding_dropout": 0.0, "dropout": 0.0}
+    usual = {"model": "attention:additive", "model_options": options, "learning_rate": 0.01}
+    recipe = Recipe(data, **{**usual, **settings}, method="plain", batch_size=8, validation_share=0, device="cpu")
+    return train(recipe, output, note=lambda line: None)
+
+
+def trained_with_estimate(data: str, output: str):
+    return trained(data, output, steps=8, estimate="folds:2")
+
+
+def trained_frozen(data: str, output: str):
+    return trained(data, output, steps=16, estimate="none", freeze=0)
+
+
+def trained_with_share(data: str, output: str, model: str):
+    """A run whose estimate chooses half of the trained weights."""
+    chosen, held_out.chosen_share = held_out.chosen_share, lambda probabilities, labels, groups=None: 0
+    encoder = {"model": model, "model_options": {}, "learning_rate": None, "dropout": 0.0, "contrastive": 0.0}
+    try:
+        return trained(data, output, **encoder, steps=4, estimate="folds:2", calibrate=False)
+    finally:
+        held_out.chosen_share = chosen
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
+    PartialState().destroy_process_group()
