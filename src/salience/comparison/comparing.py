@@ -142,22 +142,17 @@ def compare(
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a comparison, by its condition, the name of its method in tables, and its seed.
+    """One run of a comparison.
 
-    Args:
-        name: what it is called in messages.
-        recipe: as the user gave it, for this run.
-        wanted: the plan, with which a kept run is compared.
-        keep_model: whether its model is kept. Most are not: ten of them take gigabytes, and each can be trained again
-            by its recipe.
+    Most keep no model: ten of them take gigabytes, and each can be trained again by its recipe.
     """
 
     condition: Condition
-    method: str
+    method: str  # by its name in tables
     seed: int
-    name: str
-    recipe: Recipe
-    wanted: Plan
+    name: str  # in messages
+    recipe: Recipe  # as the user gave it, for this run
+    wanted: Plan  # with which a kept run is compared
     folder: Path
     measures: Mapping[str, Measure] = field(default_factory=dict)
     keep_model: bool = False

@@ -39,37 +39,23 @@ OF_RUNS = (*OF_METHOD, *OF_ESTIMATE, "seed")
 
 @dataclass(frozen=True)
 class LearningCurves:
-    """The main score of every method against the number of labelled rows, on one data set with one model.
+    """The main score of every method against the number of labelled rows, on one data set with one model."""
 
-    Attributes:
-        title: data set and model in words, as far as they differ from others.
-        rows: numbers of labelled rows (K,), ascending.
-        values: method to its main scores in percent (K, S), one for each size and seed.
-        score: the title of the main score, such as "accuracy".
-    """
-
-    title: str
-    rows: list[int]
-    values: dict[str, list[list[float]]]
-    score: str = "accuracy"
+    title: str  # data set and model in words, as far as they differ from others
+    rows: list[int]  # numbers of labelled rows (K,), ascending
+    values: dict[str, list[list[float]]]  # method to its main scores in percent (K, S), one for each size and seed
+    score: str = "accuracy"  # the title of the main score
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where the runs come from: their recipe, and the versions and machines that made them.
-
-    Attributes:
-        runs: their number.
-        variants: name of a variant to its method and the settings in which variants differ; empty if only methods do.
-        settings: all other settings of the baseline as they were used: the name, each value with the titles of the
-            conditions that have it, and whether it was left open and followed from data, model or machine.
-        about: name of a library, or what is known of a machine such as "device", to its values, most often one.
-    """
+    """Where the runs come from: their recipe, and the versions and machines that made them."""
 
     runs: int = 0
-    variants: dict[str, dict[str, str]] = field(default_factory=dict)
-    settings: list[tuple[str, dict[str, list[str]], bool]] = field(default_factory=list)
-    about: dict[str, list[str]] = field(default_factory=dict)
+    variants: dict[str, dict[str, str]] = field(default_factory=dict)  # settings of each; empty if only methods differ
+    # All other settings of the baseline as they were used: their values, and whether they were left open before.
+    settings: dict[str, tuple[list[str], bool]] = field(default_factory=dict)
+    about: dict[str, list[str]] = field(default_factory=dict)  # versions of a library, or values such as of "device"
 
 
 @dataclass(frozen=True)
@@ -205,15 +191,11 @@ def provenance_of(grid: Grid, runs: Iterable[Run], recipes: Mapping[Condition, P
         variant: {name: in_words(name, getattr(recipe, name)) for name in (*OF_METHOD, *varied)}
         for variant, recipe in compared.items() if varied
     }  # fmt: skip
-    settings = []
+    settings = {}
     for name in (name for name in settable if name not in varied):
-        values: dict[str, list[str]] = {}
-        open_before = False
-        for condition, recipe in recipes.items():
-            used = getattr(recipe, name)
-            values.setdefault(in_words(name, used), []).append(grid.title(condition))
-            open_before |= getattr(grid.recipe(condition, grid.baseline, grid.seeds[0]), name) != used
-        settings.append((name, values, open_before))
+        used = {condition: getattr(recipe, name) for condition, recipe in recipes.items()}
+        asked = {each: getattr(grid.recipe(each, grid.baseline, grid.seeds[0]), name) for each in recipes}
+        settings[name] = list(dict.fromkeys(in_words(name, value) for value in used.values())), used != asked
     about: dict[str, dict[str, None]] = {}
     count = 0
     for run in runs:

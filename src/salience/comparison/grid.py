@@ -55,23 +55,14 @@ Key = tuple[Condition, str, int]  # of a run: condition, method, seed
 
 @dataclass(frozen=True)
 class Grid:
-    """Which runs a comparison consists of.
+    """Which runs a comparison consists of. Each seed draws other rows if there is a size."""
 
-    Args:
-        recipes: name of a method in tables to its recipe, the baseline first. Their data, model and size are used
-            where the axes below are left empty.
-        seeds: the seeds. Each draws other rows if there is a size; otherwise all train on all rows, but for those that
-            a seed holds out for validation.
-        sizes: numbers of labelled rows; None stands for all.
-        models: names of models.
-        data_sets: name of a data set to those of its settings that differ from the recipes': `OF_DATA`.
-    """
-
-    recipes: Mapping[str, Recipe]
+    recipes: Mapping[str, Recipe]  # by the name of a method in tables, the baseline first
     seeds: Sequence[int]
-    sizes: Sequence[int | None] = ()
+    # Axes that take the place of the recipes' size, model and data, where they are not empty.
+    sizes: Sequence[int | None] = ()  # numbers of labelled rows; None stands for all
     models: Sequence[str] = ()
-    data_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    data_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name to settings of `OF_DATA`
 
     @property
     def baseline(self) -> str:

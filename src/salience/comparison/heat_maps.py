@@ -34,19 +34,12 @@ LISTED = 5  # runs without a model
 
 @dataclass(frozen=True)
 class HeatMaps:
-    """The explanations that a report shows.
+    """The explanations that a report shows."""
 
-    Attributes:
-        seed: of the runs whose models explain; None if there are no heat maps.
-        explainer: its name.
-        of_texts: condition and row of a text to method to explanation.
-        missing: why methods have none, in lines of text.
-    """
-
-    seed: int | None = None
+    seed: int | None = None  # of the runs whose models explain; None if there are no heat maps
     explainer: str = ""
-    of_texts: Mapping[tuple[Condition, int], Mapping[str, Explanation]] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
+    of_texts: Mapping[tuple[Condition, int], Mapping[str, Explanation]] = field(default_factory=dict)  # row to method
+    missing: list[str] = field(default_factory=list)  # why methods have none
 
 
 @dataclass(frozen=True)

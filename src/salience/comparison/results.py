@@ -33,30 +33,18 @@ class ClassScores:
 class ConditionResults:
     """The methods on one data set, with one model and one number of training rows.
 
-    The scores of `salience.scores.labels.IN_PERCENT` are in percent, and so are their differences.
-
-    Attributes:
-        condition: what the runs have in common.
-        title: the condition in words, as far as it differs from others; empty for the only one.
-        rows: number of test rows.
-        scores: method to score to values (S,), one for each seed. "seconds" is the time of a run.
-        differences: method to score to its difference from the baseline, over draws and test rows. The baseline has
-            none, and neither have references.
-        references: reference row to score to its mean difference from the baseline, where it has the score. No claim
-            is made about it, so it has no interval and no p-value.
-        classes: the F1 of every class.
-        measured: those of the scores that are of measures, by name. Their differences are computed if all runs of
-            methods have them.
+    The scores of `salience.scores.labels.IN_PERCENT` are in percent, and so are their differences. No claim is made
+    about references, so that their mean differences have no interval and no p-value.
     """
 
     condition: Condition
-    title: str
-    rows: int
-    scores: dict[str, dict[str, list[float]]]
-    differences: dict[str, dict[str, PairedDifference]]
-    references: dict[str, dict[str, float]]
+    title: str  # the condition in words, as far as it differs from others; empty for the only one
+    rows: int  # test rows
+    scores: dict[str, dict[str, list[float]]]  # method to score to values (S,), one for each seed; the baseline first
+    differences: dict[str, dict[str, PairedDifference]]  # of all but the baseline and references, from the baseline
+    references: dict[str, dict[str, float]]  # reference to score to its mean difference, where it has the score
     classes: ClassScores
-    measured: dict[str, Column] = field(default_factory=dict)
+    measured: dict[str, Column] = field(default_factory=dict)  # those of the scores that are of measures
 
     @property
     def baseline(self) -> str:
@@ -75,19 +63,13 @@ class ConditionResults:
 
 @dataclass(frozen=True)
 class OverDataSets:
-    """The differences from the baseline over several data sets, with one model and one number of training rows.
-
-    Attributes:
-        title: model and size in words, as far as they differ from others.
-        here: method to its difference in the main score on these data sets.
-        elsewhere: method to the same difference on other data sets, of which these are taken for a sample.
-    """
+    """The differences of methods from the baseline in the main score over several data sets."""
 
     model: str
     size: int | None
-    title: str
-    here: dict[str, PairedDifference]
-    elsewhere: dict[str, PairedDifference]
+    title: str  # model and size in words, as far as they differ from others
+    here: dict[str, PairedDifference]  # on these data sets
+    elsewhere: dict[str, PairedDifference]  # on other data sets, of which these are taken for a sample
 
 
 def predictions_of(run: Run) -> Predictions:
@@ -207,44 +189,26 @@ def values_of(run: Run, scoring: Labels, columns: Sequence[tuple[str, str, Colum
 
 @dataclass(frozen=True)
 class DisputedText:
-    """A test text that the seeds of a method mostly predict otherwise than those of the baseline.
+    """A test text that the seeds of a method mostly predict otherwise than those of the baseline."""
 
-    Attributes:
-        row: its number in the test file, as in predictions.jsonl.
-        text, second: the text, and the second one of a pair; None for single texts.
-        label: the name of its class, or of its labels, in words.
-        predicted: method to the class or labels that most seeds predict, and the number of these seeds.
-        contested: the label about which methods differ most; None where a text has one label.
-    """
-
-    row: int
+    row: int  # its number in the test file, as in predictions.jsonl
     text: str
-    second: str | None
-    label: str
-    predicted: dict[str, tuple[str, int]]
-    contested: str | None = None
+    second: str | None  # the second text of a pair
+    label: str  # the name of its class, or of its labels, in words
+    predicted: dict[str, tuple[str, int]]  # by a method: what most seeds predict, and the number of these seeds
+    contested: str | None = None  # the label about which methods differ most; None where a text has one label
 
 
 @dataclass(frozen=True)
 class SeedPredictions:
-    """What the seeds of all methods predict for the test rows of one condition.
-
-    Attributes:
-        results: the scores of the condition.
-        labels: names of the classes (C,).
-        reliability: method to the bins of its reliability diagram.
-        confusions: method to the mean number of rows of each label with each prediction (C, C); empty where a text can
-            have several labels, which do not exclude each other.
-        disputed: number of test rows on which a majority of seeds differs from the baseline's.
-        texts: those with the largest disagreement, at most `TEXTS`.
-    """
+    """What the seeds of all methods predict for the test rows of one condition."""
 
     results: ConditionResults
-    labels: list[str]
-    reliability: dict[str, list[Bin]]
-    confusions: dict[str, np.ndarray]
-    disputed: int
-    texts: list[DisputedText]
+    labels: list[str]  # names of the classes (C,)
+    reliability: dict[str, list[Bin]]  # the reliability diagram of each method
+    confusions: dict[str, np.ndarray]  # mean rows of each label with each prediction (C, C); empty of several labels
+    disputed: int  # test rows on which a majority of seeds differs from the baseline's
+    texts: list[DisputedText]  # those with the largest disagreement, at most `TEXTS`
 
 
 def seed_predictions(results: ConditionResults, seeds: Sequence[int], runs: Mapping[Key, Run]) -> SeedPredictions:

@@ -195,10 +195,10 @@ def sections_of(comparison: Comparison) -> list[Section]:
         classes += [*titled(title), class_table(own.results)]
         confusions += confusions_of(own)
         disputed += disputed_of(own, baseline, comparison.heat_maps) if own.texts else []
-    bins, below = "Predictions of all seeds", "a method is more confident than right"
-    if several:
-        bins, below = "Decisions about all labels by all seeds", "probabilities are too high"
-    bins = f"{bins}, in bins of equal size. Below the diagonal, {below}."
+    bins = (
+        f"{'Decisions about all labels' if several else 'Predictions'} of all seeds, in bins of equal size. Below the "
+        "diagonal, probabilities are too high."
+    )
     found = [
         Section("methods", "Methods", methods_of(comparison)),
         Section("over", "Over data sets", over and [
@@ -428,11 +428,10 @@ def provenance_of(comparison: Comparison) -> list[Block]:
         rows = [[name, *changed.values()] for name, changed in variants.items()]
         found += [Table(head, rows, range(1, len(head))),
                   "The variants have these settings of their own. They share all others."]  # fmt: skip
-    settings = []
-    for name, conditions, filled_in in provenance.settings:
-        values = [f"{value} ({'; '.join(titles)})" for value, titles in conditions.items()]
-        shown = next(iter(conditions)) if len(conditions) == 1 else "; ".join(values)
-        settings.append([name, shown, "filled in" if filled_in else ""])
+    settings = [
+        [name, "; ".join(values), "filled in" if filled_in else ""]
+        for name, (values, filled_in) in provenance.settings.items()
+    ]
     found += [
         Table(["setting", "value", ""], settings, {1, 2}),
         "Settings that were left open, and what they followed from data, model and machine, are marked as filled in.",

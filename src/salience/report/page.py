@@ -130,13 +130,8 @@ def framed(title: str, style: str, body: str, script: str = "") -> str:
 
     Lone surrogates, which UTF-8 cannot encode, are written as escapes such as \ud83d.
 
-    Args:
-        title: plain text; it is escaped here.
-        style: CSS added to `page.css`, which all pages share. Style attributes and other `<style>` elements in `body`
-            have no effect.
-        body: HTML in which all values are escaped already, as `render` returns it.
-        script: JavaScript. Event attributes and other `<script>` elements in `body` do not run. Elements of type
-            application/json hold data and are allowed.
+    Style and script are the only ones that have an effect: CSS beside `page.css`, which all pages share, and
+    JavaScript. In the body, HTML of `render`, attributes of style and events do nothing.
     """
     sheet = asset("page.css") + style
     # One style sheet and one script are allowed, which are known by their SHA-256.
@@ -159,14 +154,11 @@ def page_of(
     title: str, about: str, sections: Sequence[Section], style: str = "", before: Sequence[Block] = (),
     explainer: str = "",
 ) -> str:  # fmt: skip
-    """A page of sections as HTML. The same values give the same page.
+    """A page of sections as HTML, below a title and a paragraph. The same values give the same page.
 
     Args:
-        title: a title as plain text.
-        about: a paragraph below it; empty for none.
-        sections: what it shows. The list of links to them is left out if there is one only.
         style: name of a style sheet in `templates/` beside those of all pages.
-        before: blocks before the first section.
+        before: blocks before the list of sections, which is left out if there is one section only.
         explainer: of the explanations in cards.
     """
     styles = Styles()

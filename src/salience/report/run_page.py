@@ -94,19 +94,12 @@ ABOUT_SEVERAL = (
 
 @dataclass(frozen=True)
 class Calibration:
-    """Probabilities of the judged rows, all (N, C).
+    """Probabilities of the judged rows, all (N, C)."""
 
-    Attributes:
-        before: without the temperature.
-        after: with it; None if there are too few rows.
-        deployed: those that stand for the model in the run folder.
-        about: where the temperature comes from.
-    """
-
-    before: np.ndarray
-    after: np.ndarray | None
-    deployed: np.ndarray
-    about: str
+    before: np.ndarray  # without the temperature
+    after: np.ndarray | None  # with it; None if there are too few rows
+    deployed: np.ndarray  # those that stand for the model in the run folder
+    about: str  # where the temperature comes from
 
 
 def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[str, KeptWords | None]:
@@ -288,11 +281,8 @@ def reliability_of(judged: Predictions, calibration: Calibration) -> list[Block]
         values["after the temperature"] = calibration.after
     labels, kind = judged.labels, labels_of(judged.labels)
     about = (
-        "Each point holds about a tenth of the decisions about labels, one for each label of each row, ordered by the "
-        "probability of the label. Below the diagonal, probabilities are too high."
-        if kind.several
-        else "Each point holds about a tenth of the rows, ordered by confidence, the highest probability of a row. "
-        "Below the diagonal, the model is more confident than right."
+        "Each point holds about a tenth of the decisions, ordered by their probability: of a row, or of each label "
+        "where a text can have several. Below the diagonal, probabilities are too high."
     )
     diagrams = reliability_diagrams({name: kind.reliability(each[None], labels) for name, each in values.items()})
     rows = []
