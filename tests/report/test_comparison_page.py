@@ -76,8 +76,8 @@ def test_both_reports_say_the_same(large, found):
     for results in large.conditions:
         for by_score in results.differences.values():
             assert str(by_score["accuracy"]) in plain and str(by_score["accuracy"]) in page.text
-    assert "36 runs: 3 methods, 3 seeds, 4 conditions." in plain
-    assert "36 runs: 3 methods, 3 seeds, 4 conditions." in page.text
+    assert "36 runs." in plain
+    assert "36 runs." in page.text
     assert "over the 3 seeds 3, 4, 5" in plain and "over the 3 seeds 3, 4, 5" in page.text
     assert plain.count("one, 100 rows, tmix: ") == 1  # its verdict
     assert "| batch_size | 16 | filled in |" in plain and "| steps | 7 |  |" in plain
@@ -115,7 +115,7 @@ def test_parts_that_are_missing_leave_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("sizes", "said", "limited"),
     [
-        ((None,), "all on the same training rows", True),
+        ((None,), "each of which draws other rows where not all train", True),
         ((20, 40), "each of which draws other rows;", False),
         ((20, None), "each of which draws other rows where not all train", True),
     ],

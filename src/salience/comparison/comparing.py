@@ -15,11 +15,16 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from salience.comparison.comparison import Comparison, check_comparison, comparison_of, write_comparison
+from salience.comparison.comparison import (
+    Comparison,
+    check_comparison,
+    comparison_of,
+    predictions_of,
+    write_comparison,
+)
 from salience.comparison.grid import Condition, Grid, folder_name, grid_of
 from salience.comparison.heat_maps import heat_maps_of
 from salience.comparison.planning import NO_TEST, plans_of
-from salience.comparison.results import predictions_of
 from salience.errors import InputError, listed
 from salience.files import Occupied
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from salience.classify import load
+from salience.comparison.comparison import EXPLANATIONS, DisputedText, HeatMaps, SeedPredictions, predictions_of
 from salience.comparison.grid import PATIENCE, Condition, Grid, Key
-from salience.comparison.results import DisputedText, SeedPredictions, predictions_of
 from salience.data.texts import UNKNOWN, Texts
 from salience.errors import counted, listed, one_line
 from salience.explainers import EXPLAINERS
@@ -28,18 +28,7 @@ from salience.runs.results import Run
 from salience.training.recipe import Recipe
 
 EXPLAINER = "gradient"  # as of `salience explain`
-EXPLANATIONS = "explanations.jsonl"
 LISTED = 5  # runs without a model
-
-
-@dataclass(frozen=True)
-class HeatMaps:
-    """The explanations that a report shows."""
-
-    seed: int | None = None  # of the runs whose models explain; None if there are no heat maps
-    explainer: str = ""
-    of_texts: Mapping[tuple[Condition, int], Mapping[str, Explanation]] = field(default_factory=dict)  # row to method
-    missing: list[str] = field(default_factory=list)  # why methods have none
 
 
 @dataclass(frozen=True)
@@ -141,31 +130,23 @@ def digest_of_run(run: Run) -> str:
 
 
 def read_explanations(output: Path, note: Callable[[str], None]) -> dict[ExplainedText, Explanation]:
-    """The stored explanations by `EXPLAINER`; none if there is no file. Damaged lines are left out, with a note."""
-    file, found, damaged = output / EXPLANATIONS, {}, 0
+    """The stored explanations by `EXPLAINER`; none if there is no file, or if it is damaged, with a note."""
+    file, found = output / EXPLANATIONS, {}
     try:
-        content = file.read_bytes()
+        for line in file.read_bytes().split(b"\n"):
+            if line.strip():
+                row = json.loads(line)
+                explanation, of_run = explanation_of(row), (row["method"], row["seed"], row["predictions"])
+                key = ExplainedText(Condition(row["data"], row["model"], row["size"]), *of_run, row["row"])
+                if explanation.row is None:
+                    raise ValueError("no explanation of a test row")
+                if EXPLAINER in explanation.scores:
+                    found[key] = explanation
     except FileNotFoundError:
         return {}
-    except OSError as error:
-        note(f"{file} cannot be read ({error.strerror or error}): explanations are made anew")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:  # also a UnicodeDecodeError
+        note(f"{file} cannot be read ({one_line(error, 200)}): explanations are made anew")
         return {}
-    for line in filter(bytes.strip, content.split(b"\n")):
-        try:
-            row = json.loads(line)
-            of_run = row["method"], row["seed"], row["predictions"]
-            key = ExplainedText(Condition(row["data"], row["model"], row["size"]), *of_run, row["row"])
-            hash(key)  # a list is no name
-            explanation = explanation_of(row)
-            if explanation.row is None:
-                raise ValueError("no explanation of a test row")
-        except (ValueError, KeyError, TypeError, RecursionError):  # also a UnicodeDecodeError
-            damaged += 1
-            continue
-        if EXPLAINER in explanation.scores:
-            found[key] = explanation
-    if damaged:
-        note(f"{file} is damaged in {counted(damaged, 'line')}: these explanations are made anew")
     return found
 
 

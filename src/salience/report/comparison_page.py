@@ -8,10 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from rich.console import Console
 
-from salience.comparison.comparison import Comparison
-from salience.comparison.heat_maps import HeatMaps
+from salience.comparison.comparison import Comparison, ConditionResults, HeatMaps, OverDataSets, SeedPredictions
 from salience.comparison.paired_difference import PairedDifference
-from salience.comparison.results import ConditionResults, OverDataSets, SeedPredictions
 from salience.comparison.variation import spread
 from salience.errors import counted
 from salience.explainers.explanation import Explanation
@@ -60,15 +58,11 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
     """Prints the scores of each method, the differences to the baseline, and a verdict on each method."""
     console, title = console or Console(highlight=False), comparison.scoring.main_title
     for results in comparison.conditions:
-        columns = columns_of(results)
-        seeds = len(comparison.seeds)
+        columns, seeds = columns_of(results), len(comparison.seeds)
         what = f"{results.rows} test rows, {title} in percent, mean ± standard deviation over {seeds} seeds"
-        heading = f"{results.title}: {what}" if results.title else what
         scores = short_table([*columns["scores"][:FIRST], *columns["spent"]], list(results.scores))
-        console.print(in_terminal(heading, scores))
-        what = (
-            f"difference to {results.baseline} in points of {title}, with the 95 % interval over seeds and test rows"
-        )
+        console.print(in_terminal(joined(results.title, what), scores))
+        what = f"difference to {results.baseline} in points of {title}, with 95 % intervals over seeds and test rows"
         differences = short_table(columns["differences"], [*results.differences, *results.references])
         console.print(in_terminal(what, differences))
         if 1 + len(results.differences) <= WIDEST:
@@ -76,7 +70,7 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
                 console.print(in_terminal(what, table))
     for over in comparison.over_data_sets:
         what = f"difference to {comparison.baseline} in {title}, mean over the data sets"
-        console.print(in_terminal(f"{over.title}: {what}" if over.title else what, over_table(over)))
+        console.print(in_terminal(joined(over.title, what), over_table(over)))
     for line in verdicts(comparison):
         console.print(literal(line), soft_wrap=True)
 
@@ -87,12 +81,7 @@ def short_table(columns: Sequence[Column], methods: Sequence[str]) -> Table:
 
 
 def comparison_page(comparison: Comparison, title: str) -> str:
-    """The report as HTML.
-
-    Args:
-        comparison: what it shows.
-        title: a title as plain text.
-    """
+    """The report as HTML, with a title as plain text."""
     found = verdicts(comparison)
     before = [Lines(found, f"{len(found)} verdicts in words" if len(found) > FOLDED else "")]
     about, explainer = about_of(comparison), comparison.heat_maps.explainer
@@ -105,33 +94,25 @@ def comparison_markdown(comparison: Comparison, title: str) -> str:
 
 
 def about_of(comparison: Comparison) -> str:
-    """How many runs there are of what, how the numbers were computed, and what the seeds vary."""
-    drawn, seeds = comparison.drawn, comparison.seeds
-    references = len(comparison.conditions[0].references)
-    parts = [counted(len(comparison.methods) - references, "method")]
-    parts += [counted(references, "reference")] if references else []
-    parts.append(counted(len(seeds), "seed"))
-    if len(comparison.conditions) > 1:
-        parts.append(counted(len(comparison.conditions), "condition"))
-    family = sum(len(results.differences) for results in comparison.conditions)
+    """How many runs there are, how the numbers were computed, and what the seeds vary."""
+    seeds, family = comparison.seeds, sum(len(results.differences) for results in comparison.conditions)
     together = "the p-values are those of sign flips"
     if family > 1:
         together = (
             f"over the {family} differences of a score, the intervals hold together at 95 % (Bonferroni) and the "
             "p-values of sign flips are adjusted by Holm"
         )
-    if all(drawn):
-        rows, limit = "each of which draws other rows", ""
-    else:
-        rows = "each of which draws other rows where not all train" if any(drawn) else "all on the same training rows"
+    rows, limit = "each of which draws other rows", ""
+    if not all(comparison.drawn):
+        rows = f"{rows} where not all train"
         limit = (
             " Where all rows train, seeds differ in initial weights, batches and mixing: the intervals do not cover "
             "other training rows."
         )
     return (
-        f"{counted(comparison.provenance.runs, 'run')}: {', '.join(parts)}. Means ± standard deviations over the "
-        f"{len(seeds)} seeds {', '.join(map(str, seeds))}, {rows}; differences to {comparison.baseline} are paired by "
-        f"seed and test row, with 95 % intervals over seeds and test rows; {together}.{limit}"
+        f"{counted(comparison.provenance.runs, 'run')}. Means ± standard deviations over the {len(seeds)} seeds "
+        f"{', '.join(map(str, seeds))}, {rows}; differences to {comparison.baseline} are paired by seed and test row, "
+        f"with 95 % intervals over seeds and test rows; {together}.{limit}"
     )
 
 
@@ -231,14 +212,10 @@ def methods_of(comparison: Comparison) -> list[Block]:
     score = comparison.scoring.main_title
     blocks: list[Block] = ["Of each score, the best mean is bold and named best, whether or not it is beyond chance."]
     for results in comparison.conditions:
-        rows = f"{results.rows:,} test rows"
-        blocks += [Title(f"{results.title}: {rows}" if results.title else rows), board(results)]
+        blocks += [Title(joined(results.title, f"{results.rows:,} test rows")), board(results)]
         for what, table in measured_tables(results).items():
-            about = (
-                f"{joined('', what)}. Mean ± standard deviation over seeds of {comparison.baseline}; of the others "
-                "the difference to it, with the 95 % interval over seeds."
-            )
-            blocks += [about, table]
+            of_others = f"of methods beside {comparison.baseline} the difference to it, with its interval over seeds"
+            blocks += [f"{joined('', what)}; {of_others}.", table]
         caption = joined(results.title, f"{score} of every run, and differences with their intervals")
         blocks.append(Figure(caption, runs_and_intervals(results, comparison.seeds)))
     return blocks

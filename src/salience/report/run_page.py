@@ -131,9 +131,7 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
         sections.append(Section("errors", "The most confident errors", errors))
         words = None if classifier is None else class_words(run, judged, classifier)
         if words is not None:
-            kind = "label" if several else "class"
-            speaking = words_of(words, kind, run.judge == "estimate")
-            sections.append(Section("words", f"Words that speak for a {kind}", speaking))
+            sections.append(Section("words", "Words that speak for a label", words_of(words, run.judge == "estimate")))
     facts: list[Block] = ["The run has kept no facts on its data: it is one of a comparison that kept no model."]
     sections.append(Section("data", "Data", facts if run.facts is None else facts_of(run.facts)))
     shown = [section for section in sections if section.blocks]
@@ -377,12 +375,11 @@ def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) 
             own = np.flatnonzero(targets == target).tolist()
             texts = texts_of([rows[number] for number in own])
             explanations |= zip(own, explain_texts(classifier, texts, {OF_ERRORS: gradient}, target), strict=True)
-        what = "predicted class" if thresholds is None else "label that is named"
-        maps = Legend(f"Words by the explainer {OF_ERRORS}, as of salience explain, for the {what}.")
+        maps = Legend(f"Words by the explainer {OF_ERRORS}, as of salience explain, for the label that is named.")
         if run.judge == "estimate":
             about += (
                 " Each was predicted by a model that was not trained on it; the heat map is by the model of this "
-                f"folder, which was, for the same {'class' if thresholds is None else 'label'}."
+                "folder, which was, for the same label."
             )
     cards = []
     for number, (row, place, target) in enumerate(zip(rows, places, targets, strict=True)):
@@ -447,19 +444,19 @@ def spread_rows(decisions: np.ndarray, most: int) -> list[int]:
     return sorted(in_turn[turn[in_turn] < len(draw)][:most].tolist())
 
 
-def words_of(words: KeptWords, kind: str, estimated: bool) -> list[Block]:
-    """The words that speak for each class or label, which `kind` calls so."""
+def words_of(words: KeptWords, estimated: bool) -> list[Block]:
+    """The words that speak for each class or label."""
     about = (
-        f"Mean score of a word by the explainer {words.explainer}, in nats of ln p of the {kind}, over the "
-        f"{words.explained} explained rows in which it occurs and the model predicts the {kind}; only words that "
-        f"occur in {LEAST} of these rows or more, and the number of rows in brackets. Rows were drawn evenly from the "
-        f"predicted {'labels' if kind == 'label' else 'classes'}."
+        f"Mean score of a word by the explainer {words.explainer}, in nats of ln p of the label, over the "
+        f"{words.explained} explained rows in which it occurs and the model predicts the label; only words that occur "
+        f"in {LEAST} of these rows or more, and the number of rows in brackets. Rows were drawn evenly from the "
+        "predicted labels."
     )
     if estimated:
         about += " The model of this folder was trained on these rows."
-    about += f" A word may be there because it is frequent in the {kind} by chance."
+    about += " A word may be there because it is frequent in the label's texts by chance."
     if not words.words:
-        return [about, f"No word occurs in {LEAST} of the explained rows of a {kind}."]
+        return [about, f"No word occurs in {LEAST} of the explained rows of a label."]
     lists = {
         label: [(word, f"{score:.3g} ({texts})") for word, score, texts in found]
         for label, found in words.words.items()
