@@ -230,8 +230,7 @@ def comparison_of(
 ) -> Comparison:  # fmt: skip
     """The comparison of all runs of a grid, without heat maps. Reads the disputed texts from a few runs' folders.
 
-    Args:
-        recipes: the plan of the baseline in each condition.
+    `recipes` are the plans of the baseline.
     """
     conditions, over = results_of(grid, runs, measures)
     scoring, largest = conditions[0].scoring, grid.largest()

@@ -189,12 +189,8 @@ def setting_variants(
 ) -> dict[str, Recipe]:
     """The recipe of every variant, by its name: the base, with the settings that the variant changes.
 
-    If a variant names another method or model, the base's options for it are not taken over.
-
-    Args:
-        variants: name to settings, such as {"usual": {}, "longer": {"steps": 400}}; the first is the baseline.
-        source: where they stand, for messages.
-        own_models: whether a variant may name a model; it may not if models are an axis of the grid.
+    If a variant names another method or model, the base's options for it are not taken over. No variant may name a
+    model if models are an axis of the grid. `source` is where the variants stand, for messages.
     """
     recipes: dict[str, Recipe] = {}
     settable = [option.name for option in fields(Recipe) if option.name not in SHARED]

@@ -53,10 +53,7 @@ def heat_maps_of(
 
     Where a text can have several labels, the label is explained about which the methods differ most. Models are loaded
     only for texts whose explanations are not stored yet. References have no models.
-
-    Args:
-        recipes: the recipe of the baseline in each condition, of which device and precision are used.
-        note: called with a line of text before the first model is loaded, and for what is missing.
+    Of the recipes of the baseline, device and precision are used.
     """
     seed, of_texts = grid.seeds[0], dict[tuple[Condition, int], dict[str, Explanation]]()
     absent, missing, begun = [], [], False

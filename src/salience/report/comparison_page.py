@@ -134,10 +134,7 @@ def verdict(
 ) -> str:
     """One line on whether the main score differs from the baseline's by more than seeds and test rows explain.
 
-    Args:
-        difference: in the main score, in points.
-        title: the condition; may be empty.
-        times: the time of the method as a multiple of the baseline's; None leaves it out.
+    The time of the method, as a multiple of the baseline's, is left out if it is None.
     """
     name = f"{title}, {method}" if title else method
     if difference.low is None or difference.high is None:
@@ -365,10 +362,9 @@ def about_heat_maps(heat_maps: HeatMaps, several: bool) -> list[Block]:
 def disputed_of(predictions: SeedPredictions, baseline: str, heat_maps: HeatMaps) -> list[Block]:
     """The texts of a condition on which methods disagree: on the page with the explanations that there are."""
     results, texts = predictions.results, predictions.texts
-    what = f"the {'labels' if results.scoring.several else 'class'} that most of their seeds predict"
     words = (
         f"On {predictions.disputed:,} of {counted(results.rows, 'test row')}, {baseline} and another method differ in "
-        f"{what}."
+        "what most of their seeds predict."
     )
     if len(texts) < predictions.disputed:
         words += f" Shown are the {len(texts)} with the largest disagreement."
@@ -379,9 +375,7 @@ def disputed_of(predictions: SeedPredictions, baseline: str, heat_maps: HeatMaps
             right = "right" if predicted == each.label else "wrong"
             facts.append((method, f"{predicted} ({counted(seeds, 'seed')}, {right})"))
         of_text = heat_maps.of_texts.get((results.condition, each.row), {})
-        maps: list[tuple[Phrase, Explanation]] = []
-        for method, own in of_text.items():
-            maps.append(([Marked(method), f" {predicted_in_words(own)}"], own))
+        maps = [(predicted_in_words(method, own), own) for method, own in of_text.items()]
         parts = [text for text in (each.text, each.second) if text is not None]
         cards.append(Card("", [("", text) for text in parts], facts, maps))
         rows.append([str(each.row), " / ".join(filter(None, parts)), *(value for _, value in facts[1:])])
@@ -389,11 +383,11 @@ def disputed_of(predictions: SeedPredictions, baseline: str, heat_maps: HeatMaps
     return [*titled(results.title), words, *cards, table]
 
 
-def predicted_in_words(explanation: Explanation) -> str:
-    """What is predicted and explained, "not joy" of a label that a text does not get; and its probability."""
+def predicted_in_words(method: str, explanation: Explanation) -> Phrase:
+    """What a method predicts and explains, "not joy" of a label that a text does not get; and its probability."""
     chance = float(explanation.probabilities[explanation.target])
     name = f"{'' if explanation.is_predicted else 'not '}{explanation.labels[explanation.target]}"
-    return f"{name} {f'{chance:.2f}' if math.isfinite(chance) else 'unknown'}"
+    return [Marked(method), f" {name} {f'{chance:.2f}' if math.isfinite(chance) else 'unknown'}"]
 
 
 def provenance_of(comparison: Comparison) -> list[Block]:

@@ -7,9 +7,11 @@ nothing but what the page declares.
 from __future__ import annotations
 
 from base64 import b64encode
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -205,11 +207,8 @@ def heat_map(explanation: Explanation, explainer: str, styles: Styles) -> dict[s
         (text, score, f"word {styles.class_of(f'background: {shade}')}{' second' * (number == explanation.second)}")
         for number, (text, score, shade) in enumerate(explanation.coloured(explainer))
     ]
-    length, fits = -1, len(words)
-    for number, word in enumerate(explanation.words):
-        length += len(word) + 1
-        if length > SHOWN and fits == len(words):
-            fits = max(number, 1)
+    lengths = list(accumulate(len(word) + 1 for word in explanation.words))
+    fits = max(bisect_right(lengths, SHOWN + 1), 1)
     return {"start": words[:fits], "rest": words[fits:], "cut": explanation.cut}
 
 

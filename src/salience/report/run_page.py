@@ -105,12 +105,7 @@ class Calibration:
 def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[str, KeptWords | None]:
     """The page as HTML, and the words that speak for the labels; the same run gives the same page.
 
-    Args:
-        classifier: of the run; None leaves explanations out.
-        title: a title as plain text.
-
-    Raises:
-        InputError: a file of the run is damaged.
+    Without the classifier of the run there are no explanations. An `InputError` names a damaged file.
     """
     judged, words = run.predictions, None
     if judged is None:
