@@ -115,7 +115,7 @@ def test_parts_that_are_missing_leave_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("sizes", "said", "limited"),
     [
-        ((None,), "each of which draws other rows where not all train", True),
+        ((None,), "all on the same training rows", True),
         ((20, 40), "each of which draws other rows;", False),
         ((20, None), "each of which draws other rows where not all train", True),
     ],

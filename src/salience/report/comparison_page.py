@@ -104,7 +104,7 @@ def about_of(comparison: Comparison) -> str:
         )
     rows, limit = "each of which draws other rows", ""
     if not all(comparison.drawn):
-        rows = f"{rows} where not all train"
+        rows = f"{rows} where not all train" if any(comparison.drawn) else "all on the same training rows"
         limit = (
             " Where all rows train, seeds differ in initial weights, batches and mixing: the intervals do not cover "
             "other training rows."

@@ -49,8 +49,6 @@ MATRIX, PAIRS = 20, 20  # classes of a confusion matrix at most; pairs that are 
 SHOWN, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
 # Not gradient x input: where a model is certain, the gradient at the text is nearly 0, and its signs are noise.
 OF_ERRORS, OF_WORDS = "gradient", "integrated-gradients"
-SCORES = {"accuracy": "accuracy", "macro_f1": "macro-F1", "log_loss": "log loss",
-          "calibration_error": "calibration error"}  # fmt: skip
 COLUMNS = {
     "rows": "rows", "predicted": "predicted", "precision": "precision", "recall": "recall", "f1": "F1",
     "average_precision": "average precision", "log_loss": "log loss", "threshold": "threshold",
@@ -177,7 +175,7 @@ def scores_of(run: Run, judged: Predictions, calibration: Calibration) -> list[B
         models[f"{name}, before the temperature"] = before
     if judged.decided is not None and (judged.decided != kind.decisions(deployed)).any():
         models[f"{name}, thresholds of the labels"] = kind.scored(deployed, labels, judged.decided, groups, seed)
-    shown = SEVERAL_LABELS.shown if several else SCORES
+    shown = SEVERAL_LABELS.shown if several else ONE_LABEL.compared
     rows: list[list[str | Cell]] = [
         [model, *(score_cell(scores[each]) for each in shown)] for model, scores in models.items()
     ]
