@@ -158,19 +158,22 @@ def sections_of(comparison: Comparison) -> list[Section]:
     predictions = comparison.predictions
     baseline, score = comparison.baseline, comparison.scoring.main_title
     several = comparison.scoring.several
-    over = [block for each in comparison.over_data_sets for block in (*titled(each.title), over_table(each))]
+    over: list[Block] = [
+        block for each in comparison.over_data_sets for block in (Title(each.title), over_table(each))
+    ]
     curves, tables = [], []
     for each in comparison.curves:
         caption = joined(each.title, f"mean {score} ± standard deviation over seeds")
         curves.append(Figure(caption, learning_curves(each)))
         rows = [[method, *map(spread, values)] for method, values in each.values.items()]
         tables.append(Table(["method", *(f"{size:,} rows" for size in each.rows)], rows, in_place=True))
-    costs, reliability, classes, confusions, disputed = [], [], [], [], []
+    costs, reliability, confusions, disputed = [], [], [], []
+    classes: list[Block] = []
     for own in predictions:
         title = own.results.title
         costs.append(Figure(joined(title, f"difference in {score} against time"), gain_against_cost(own.results)))
         reliability.append(Figure(joined(title, RELIABILITY[several]), reliability_diagrams(own.reliability)))
-        classes += [*titled(title), class_table(own.results)]
+        classes += [Title(title), class_table(own.results)]
         confusions += confusions_of(own)
         disputed += disputed_of(own, baseline, comparison.heat_maps) if own.texts else []
     bins = (
@@ -198,10 +201,6 @@ def sections_of(comparison: Comparison) -> list[Section]:
         Section("recipe", "Recipe and runs", provenance_of(comparison)),
     ]  # fmt: skip
     return [section for section in found if section.blocks]
-
-
-def titled(title: str) -> list[Block]:
-    return [Title(title)] if title else []
 
 
 def methods_of(comparison: Comparison) -> list[Block]:
@@ -380,7 +379,7 @@ def disputed_of(predictions: SeedPredictions, baseline: str, heat_maps: HeatMaps
         cards.append(Card("", [("", text) for text in parts], facts, maps))
         rows.append([str(each.row), " / ".join(filter(None, parts)), *(value for _, value in facts[1:])])
     table = Table(["row", "text", "label", *texts[0].predicted], rows, in_place=True)
-    return [*titled(results.title), words, *cards, table]
+    return [Title(results.title), words, *cards, table]
 
 
 def predicted_in_words(method: str, explanation: Explanation) -> Phrase:

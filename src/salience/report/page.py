@@ -71,7 +71,7 @@ class Lines(NamedTuple):
 
 
 class Title(NamedTuple):
-    """The title of a part of a section."""
+    """The title of a part of a section; nothing is shown of an empty one."""
 
     text: str
 
@@ -226,7 +226,7 @@ def in_markdown(blocks: Sequence[Block]) -> Iterator[str]:
     for block in blocks:
         if isinstance(block, Lines):
             yield "\n".join(f"- {line_of(line)}" for line in block.lines)
-        elif isinstance(block, Title):
+        elif isinstance(block, Title) and block.text:
             yield f"### {line_of(block.text)}"
         elif isinstance(block, Table) and not block.matrix:
             shown = block.rows[:LISTED] if block.file else block.rows
