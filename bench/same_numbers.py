@@ -75,7 +75,7 @@ RUNS: dict[str, tuple[str, str, dict]] = {
     "pairs": ("pairs.csv", "pairs_test.csv", {"text": "text", "text_pair": "second", "label": "category",
                                               "method": "ssmix", "max_length": 32}),
     "share": ("train.csv", "test.csv", {"validation_share": 0.25, "method": "plain", "class_weights": "auto",
-                                        "label_smoothing": 0.1, "accumulation": 2, "dropout": 0.2, "freeze": 1}),
+                                        "label_smoothing": 0.1, "accumulation": 2, "dropout": 0.2}),
     "estimated": ("grouped.csv", "test.csv", {"group": "author", "estimate": "folds:3", "target_precision": 0.6,
                                               "method": "plain", "steps": 12}),
     "several-precise": ("several.csv", "several_test.csv", {"label_separator": "|", "method": "plain",

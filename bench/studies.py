@@ -178,8 +178,8 @@ STUDIES = {
         "Does a technique of training help, at equal passes of texts?",
         {
             "default": {},
-            "frozen embeddings": {"freeze": 0},
-            "2 frozen layers": {"freeze": 2},
+            "frozen embeddings": {"trained_layers": 6},
+            "2 frozen layers": {"trained_layers": 4},
             "batches of 8": {"batch_size": 8},
             "no dropout": {"dropout": 0.0},
             "dropout 0.2": {"dropout": 0.2},

@@ -22,8 +22,8 @@ from salience.classify import load
 from salience.cli.main import main
 from salience.comparison import heat_maps
 from salience.comparison.comparing import compare as compare_recipes
-from salience.comparison.comparison import DisputedText
 from salience.comparison.paired_difference import adjusted, paired_difference
+from salience.comparison.results import DisputedText
 from salience.comparison.variation import Difference, spread
 from salience.data.texts import Texts
 from salience.errors import InputError
@@ -243,7 +243,7 @@ def test_the_explainer_is_that_of_salience_explain():
 
 
 def test_damaged_explanations_are_left_out(out, tmp_path):
-    """With a note, and read as they were written if they are whole."""
+    """And named, once for a file; the others are read as they were written."""
     lines = (out / "explanations.jsonl").read_bytes().splitlines()
     whole, notes = heat_maps.read_explanations(out, print), []
     changes = [
@@ -255,8 +255,9 @@ def test_damaged_explanations_are_left_out(out, tmp_path):
     file = tmp_path / "explanations.jsonl"
     for damage in damages:
         file.write_bytes(b"\n".join([damage, *lines[1:]]))
-        assert heat_maps.read_explanations(tmp_path, notes.append) == {}
-        assert notes.pop().startswith(f"{file} cannot be read") and not notes
+        kept = heat_maps.read_explanations(tmp_path, notes.append)
+        assert list(kept) == list(whole)[1:]
+        assert notes.pop().startswith(f"{file} is damaged in 1 line") and not notes
     file.unlink()
     file.mkdir()
     assert heat_maps.read_explanations(tmp_path, notes.append) == {} and "cannot be read" in notes.pop()

@@ -140,7 +140,7 @@ def test_texts_in_dispute_have_heat_maps_of_the_contested_label(out, asked, sali
     assert again.code == 0, again.err
     assert (out / "report.html").read_text().count('class="map"') == len(rows)
     printed = " ".join(again.out.split())  # the title of the table is wrapped to the width of the terminal
-    assert "difference to plain in points of ranking precision, with 95 % intervals" in printed
+    assert "difference to plain in points of ranking precision, with the 95 % interval" in printed
 
 
 def test_what_needs_one_label_is_refused_by_name(asked, salience, tmp_path):

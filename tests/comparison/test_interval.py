@@ -123,12 +123,13 @@ def test_draws_needed_are_the_fewest(over_rows):
     for target in (6.0, 1.0, 0.5):
         found = draws_needed([values], target, over_rows)
         assert found.draws == next(number for number in range(2, 1000) if width(number) <= target)
-        assert found.by_rows == pytest.approx(t.ppf(0.975, 399) * rows**0.5)
+        assert str(found) == str(int(found.draws)) and found.by_rows == pytest.approx(t.ppf(0.975, 399) * rows**0.5)
 
 
 def test_rows_alone_can_be_too_wide():
     found = draws_needed([crossed(0, 6, 400)], half_width=0.3)
     assert math.isinf(found.draws) and found.by_rows == pytest.approx(1.966 * 4 / 20, rel=0.1)
+    assert str(found) == f"no number of draws: the test rows alone give ±{found.by_rows:.2f}"
     assert draws_needed([crossed(0, 6, 400)], half_width=0.3, over_rows=False).draws < 100
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from salience.comparison.comparison import Comparison, HeatMaps, comparison_of
+from salience.comparison.comparison import Comparison, comparison_of
 from salience.comparison.grid import Grid
+from salience.comparison.heat_maps import HeatMaps
 from salience.explainers.explanation import Explanation
 from salience.runs.results import Run
 from salience.scores.labels import ONE_LABEL

@@ -76,13 +76,14 @@ def test_both_reports_say_the_same(large, found):
     for results in large.conditions:
         for by_score in results.differences.values():
             assert str(by_score["accuracy"]) in plain and str(by_score["accuracy"]) in page.text
-    assert "36 runs." in plain
-    assert "36 runs." in page.text
+    assert "36 runs: 3 methods, 3 seeds, 4 conditions." in plain
+    assert "36 runs: 3 methods, 3 seeds, 4 conditions." in page.text
     assert "over the 3 seeds 3, 4, 5" in plain and "over the 3 seeds 3, 4, 5" in page.text
     assert plain.count("one, 100 rows, tmix: ") == 1  # its verdict
     assert "| batch_size | 16 | filled in |" in plain and "| steps | 7 |  |" in plain
     assert page.rows_of("batch_size") == [["16", "filled in"]] and page.rows_of("salience") == [["1.2.3"]]
-    assert page.rows_of("data")[0][0] == "one.csv; two.csv"
+    of_data = "one.csv (one, 100 rows; one, all rows); two.csv (two, 100 rows; two, all rows)"
+    assert page.rows_of("data")[0][0] == of_data
 
 
 def test_curves_are_over_sizes(large, found):

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from salience.comparison.comparison import Comparison, results_of
+from salience.comparison.comparison import Comparison
 from salience.comparison.grid import Condition, Grid
+from salience.comparison.results import results_of
 from salience.report.comparison_page import verdict, verdicts
 from salience.runs.results import Run
 from salience.scores.predictions import Predictions

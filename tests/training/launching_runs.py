@@ -24,7 +24,7 @@ def trained_with_estimate(data: str, output: str):
 
 
 def trained_frozen(data: str, output: str):
-    return trained(data, output, steps=16, estimate="none", freeze=0)
+    return trained(data, output, steps=16, estimate="none", trained_layers=1)
 
 
 def trained_with_share(data: str, output: str, model: str):

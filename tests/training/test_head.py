@@ -26,17 +26,20 @@ import salience
 import word_models
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import METHODS, mixed, plain
-from salience.classify import TextClassifier
+from salience.classify import TextClassifier, kept_states
 from salience.classify.frozen_encoder import load_frozen, sentence_vectors
+from salience.classify.kept_states import KeptStates
 from salience.data.encoding import Encoded
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.hooks.hooks import evaluating, forward
 from salience.hooks.stages import stages
+from salience.mixing import AttentionMix
+from salience.mixing.method import lowest_level
 from salience.scores.calibration import half_of_rows, temperature_of
 from salience.scores.labels import ONE_LABEL, SEVERAL_LABELS
 from salience.training import head as head_start
-from salience.training.fit import Listeners, fit
+from salience.training.fit import Listeners, build_trainer, fit, run_trainer
 from salience.training.head import (
     SCALE,
     begin_as_regression,
@@ -45,11 +48,11 @@ from salience.training.head import (
     described_classifier,
     divide_logits,
     divisible,
-    freeze_lowest,
     frozen_layers,
     last_map,
     regression,
     regressions,
+    train_top,
 )
 from salience.training.passes import passes_per_step
 from salience.training.recipe import Recipe
@@ -443,7 +446,7 @@ SEVERAL = [name for name in families.FAMILIES if name != "albert"]
 
 def frozen(family: str, layers: int):
     model = families.MODELS[family]().train()
-    freeze_lowest(model, layers)
+    train_top(model, families.LAYERS - layers)
     return model
 
 
@@ -481,52 +484,67 @@ def test_only_what_lies_above_is_trained_and_passed_backward(family, layers):
         assert all(weight.requires_grad is trained for weight in module.parameters()), level
         assert all((weight.grad is not None) is trained for weight in module.parameters()), level
     assert frozen_layers(model) == layers
-    assert passes_per_step(None, 0.5, model) == pytest.approx((families.LAYERS + 2 * len(backwards)) / 9)
+    assert passes_per_step(None, 0.5, model) == pytest.approx(len(backwards) / families.LAYERS)
 
 
 def test_a_pooling_layer_is_above_all_layers():
     model = families.with_mean("bert").train()
-    freeze_lowest(model, families.LAYERS)
+    train_top(model, 0)
     assert model.classifier.weight.requires_grad
     forwards, backwards = counted(model, families.batch(FOUR), plain)
     assert sum(forwards.values()) == families.LAYERS + 1 and sum(backwards.values()) == 0
-    assert passes_per_step(None, 0.5, model) == pytest.approx((families.LAYERS + 1) / 12)
+    assert passes_per_step(None, 0.5, model) == 0
 
 
-# What a clean pass that a guide reads passes backward through, without the gradients of weights.
 @pytest.mark.parametrize(
-    ("name", "through"), [("embedmix", 0), ("senmixup", 0), ("mixupencoding", 0), ("ssmix", 2), ("dropmix-g", 2)]
+    "method", [METHODS["senmixup"](), METHODS["mixupencoding"](), AttentionMix(level=2, layer=2, head=1)], ids=repr
 )
-def test_the_cost_of_mixing_on_frozen_layers(name, through):
+def test_the_cost_of_mixing_on_kept_states(method):
     """A forward pass, one for the gradients of states, and one for those of weights are a third of a pass each."""
-    model, method = frozen("bert", 2), METHODS[name]()
-    forwards, backwards = counted(model, families.batch(FOUR), mixed(method, 0.5))
-    below = sum(times for level, times in backwards.items() if level <= 2)
-    assert below == through
-    above = sum(backwards.values()) - below
-    passes = (sum(forwards.values()) + below + 2 * above) / 3 / families.LAYERS
+    model, own = frozen("bert", 2), families.batch(FOUR)
+    assert lowest_level(method, model) in (None, 2, 3)
+    with KeptStates(model, 2).beginning(model, own):
+        forwards, backwards = counted(model, own, mixed(method, 0.5))
+    passes = (forwards[3] + 2 * backwards[3]) / 3 / families.LAYERS
     assert passes_per_step(method, 0.5, model) == pytest.approx(passes)
+
+
+@pytest.mark.parametrize(
+    ("method", "lowest"),
+    [
+        (None, None), ("senmixup", None), ("mixupencoding", 3), ("tmix", 2), ("embedmix", 0), ("wordmixup", 0),
+        ("ssmix", 0), ("ssmix-nosaliency", 0), ("randomunk", 0), ("dropmix-g", 0), ("attentionmix", 0),
+        (AttentionMix(level=3, layer=1, head=0), 1), (AttentionMix(level=1, layer=-1, head=0), 1),
+    ],
+)  # fmt: skip
+def test_what_a_method_needs_is_not_left_out_of_training(method, lowest):
+    model = families.build("bert")
+    method = METHODS[method]() if isinstance(method, str) else method
+    assert lowest_level(method, model) == lowest
+    for trained in (1, 2, 3):
+        level = train_top(deepcopy(model), trained, lowest_level(method, model))
+        assert level == (None if lowest is not None and lowest < 3 - trained else 3 - trained)
 
 
 def test_an_lstm_has_one_layer():
     model, own = word_models.word_classifier("lstm"), word_models.word_batch(FOUR)
-    freeze_lowest(model, 1)
+    train_top(model, 0)
     next(plain(model, own)).backward()
     assert all(weight.grad is None for weight in model.encoder.parameters())
     assert model.head.weight.grad is not None
-    assert passes_per_step(None, 0.5, model) == pytest.approx(1 / 3)
+    assert passes_per_step(None, 0.5, model) == 0
 
 
 def test_embeddings_alone():
     model = word_models.word_classifier("embeddings")
-    freeze_lowest(model, 0)
+    train_top(model, 0)
     assert passes_per_step(None, 0.5, model) == 1 and frozen_layers(model) == 0
 
 
 def test_a_killed_run_ends_with_the_same_weights(seconds, tmp_path):  # noqa: F811
     def trained(name: str, at: int | None = None) -> dict[str, str]:
         prepared = ready(validation=False)
-        freeze_lowest(prepared.model, 0)
+        train_top(prepared.model, 1)
         return bits(fit(prepared, tmp_path / name, Listeners(callbacks=[Watch(tmp_path, at)])).classifier.model)
 
     whole = trained("whole")
@@ -538,13 +556,53 @@ def test_a_killed_run_ends_with_the_same_weights(seconds, tmp_path):  # noqa: F8
     assert whole[words] == bits(ready().model)[words]
 
 
-def test_layers_that_cannot_be_frozen():
-    with pytest.raises(InputError, match="freeze=4: the encoder has 3 layers"):
-        freeze_lowest(families.build("bert"), 4)
-    with pytest.raises(InputError, match="one layer at several levels; use freeze=0"):
-        freeze_lowest(families.build("albert"), 1)
-    with pytest.raises(InputError, match="freeze=1 cannot be used with this model: Linear has no embedding block"):
-        freeze_lowest(torch.nn.Linear(2, 2), 1)
+@pytest.mark.parametrize("validation", [True, False])
+def test_training_on_kept_states_is_training_above_them(validation, tmp_path):
+    """Against a Trainer that computes the lower layers in every step; the model has no dropout in them."""
+    words = [*WORDS.values(), " ".join(FILLER)]
+    model = families.save_tiny_model(tmp_path / "tiny", words, classes=2)
+    held_out = {"validation": str(write_csv(tmp_path / "validation.csv", labelled_rows(12, seed=1)))}
+    recipe = Recipe(
+        data=str(write_csv(tmp_path / "rows.csv", labelled_rows(40))), model=str(model), method="senmixup", steps=8,
+        batch_size=8, trained_layers=1, learning_rate=0.003, device="cpu", **held_out if validation else {},
+    )  # fmt: skip
+
+    def weights(name: str, memory: float = 2.0, kept: bool = True) -> dict[str, torch.Tensor]:
+        kept_states._shelves.clear()
+        prepared = prepare_files(replace(recipe, kept_memory=memory))[0]
+        trainer = build_trainer(prepared, tmp_path / name)
+        assert trainer.kept is not None and trainer.kept.level == frozen_layers(prepared.model)
+        trainer.kept = trainer.kept if kept else None
+        run_trainer(trainer)
+        assert (kept_states.kept_bytes() > 0) == (kept and memory > 0)
+        # The loss does not depend on the biases of keys; Adam takes the rounding of their gradients for gradients.
+        return {name: each for name, each in prepared.model.state_dict().items() if not name.endswith("key.bias")}
+
+    found, again, whole = weights("kept"), weights("again", memory=0), weights("whole", kept=False)
+    assert all(torch.equal(weight, again[name]) for name, weight in found.items())
+    torch.testing.assert_close(found, whole, atol=1e-4, rtol=1e-3)
+    before = load_file(model / "model.safetensors")
+    assert any(not torch.equal(before[name], weight) for name, weight in whole.items() if name in before)
+
+
+def test_all_layers_are_trained_where_a_method_needs_them(tmp_path):
+    words, notes = [*WORDS.values(), " ".join(FILLER)], []
+    recipe = Recipe(
+        data=str(write_csv(tmp_path / "rows.csv", labelled_rows(40))), method="ssmix", steps=2, trained_layers=1,
+        model=str(families.save_tiny_model(tmp_path / "tiny", words, classes=2)), device="cpu",
+    )  # fmt: skip
+    prepared = prepare_files(recipe, notes.append)[0]
+    assert prepared.plan.trained_layers == "all" and all(each.requires_grad for each in prepared.model.parameters())
+    assert any("all layers are trained: ssmix" in note for note in notes)
+
+
+def test_layers_that_cannot_be_trained_alone():
+    with pytest.raises(InputError, match="trained_layers=4: the encoder has 3 layers"):
+        train_top(families.build("bert"), 4)
+    with pytest.raises(InputError, match="one layer at several levels; use trained_layers=all"):
+        train_top(families.build("albert"), 1)
+    with pytest.raises(InputError, match="trained_layers=1 cannot be used with this model: Linear has no embedding"):
+        train_top(torch.nn.Linear(2, 2), 1)
     assert passes_per_step(None, 0.5, torch.nn.Linear(2, 2)) == 1
 
 

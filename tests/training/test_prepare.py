@@ -51,7 +51,7 @@ def test_a_batch_that_cannot_be_cut_is_refused():
         planned(batch_size=32, accumulation=3)
 
 
-@pytest.mark.parametrize("settings", [{"freeze": 0}, {"contrastive": 0.1}, {"trained_share": 0.5}], ids=str)
+@pytest.mark.parametrize("settings", [{"trained_layers": 1}, {"contrastive": 0.1}, {"trained_share": 0.5}], ids=str)
 def test_a_training_by_turns_has_no_other_techniques(settings):
     with pytest.raises(InputError, match=f"VAT .* has no {next(iter(settings))}"):
         planned(families.attention_classifier(pooling="variational"), **settings)

@@ -15,16 +15,11 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from salience.comparison.comparison import (
-    Comparison,
-    check_comparison,
-    comparison_of,
-    predictions_of,
-    write_comparison,
-)
+from salience.comparison.comparison import Comparison, check_comparison, comparison_of, write_comparison
 from salience.comparison.grid import Condition, Grid, folder_name, grid_of
 from salience.comparison.heat_maps import heat_maps_of
 from salience.comparison.planning import NO_TEST, plans_of
+from salience.comparison.results import predictions_of
 from salience.errors import InputError, listed
 from salience.files import Occupied
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
@@ -147,17 +142,22 @@ def compare(
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a comparison.
+    """One run of a comparison, by its condition, the name of its method in tables, and its seed.
 
-    Most keep no model: ten of them take gigabytes, and each can be trained again by its recipe.
+    Args:
+        name: what it is called in messages.
+        recipe: as the user gave it, for this run.
+        wanted: the plan, with which a kept run is compared.
+        keep_model: whether its model is kept. Most are not: ten of them take gigabytes, and each can be trained again
+            by its recipe.
     """
 
     condition: Condition
-    method: str  # by its name in tables
+    method: str
     seed: int
-    name: str  # in messages
-    recipe: Recipe  # as the user gave it, for this run
-    wanted: Plan  # with which a kept run is compared
+    name: str
+    recipe: Recipe
+    wanted: Plan
     folder: Path
     measures: Mapping[str, Measure] = field(default_factory=dict)
     keep_model: bool = False

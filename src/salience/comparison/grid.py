@@ -55,14 +55,23 @@ Key = tuple[Condition, str, int]  # of a run: condition, method, seed
 
 @dataclass(frozen=True)
 class Grid:
-    """Which runs a comparison consists of. Each seed draws other rows if there is a size."""
+    """Which runs a comparison consists of.
 
-    recipes: Mapping[str, Recipe]  # by the name of a method in tables, the baseline first
+    Args:
+        recipes: name of a method in tables to its recipe, the baseline first. Their data, model and size are used
+            where the axes below are left empty.
+        seeds: the seeds. Each draws other rows if there is a size; otherwise all train on all rows, but for those that
+            a seed holds out for validation.
+        sizes: numbers of labelled rows; None stands for all.
+        models: names of models.
+        data_sets: name of a data set to those of its settings that differ from the recipes': `OF_DATA`.
+    """
+
+    recipes: Mapping[str, Recipe]
     seeds: Sequence[int]
-    # Axes that take the place of the recipes' size, model and data, where they are not empty.
-    sizes: Sequence[int | None] = ()  # numbers of labelled rows; None stands for all
+    sizes: Sequence[int | None] = ()
     models: Sequence[str] = ()
-    data_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name to settings of `OF_DATA`
+    data_sets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def baseline(self) -> str:
@@ -189,8 +198,12 @@ def setting_variants(
 ) -> dict[str, Recipe]:
     """The recipe of every variant, by its name: the base, with the settings that the variant changes.
 
-    If a variant names another method or model, the base's options for it are not taken over. No variant may name a
-    model if models are an axis of the grid. `source` is where the variants stand, for messages.
+    If a variant names another method or model, the base's options for it are not taken over.
+
+    Args:
+        variants: name to settings, such as {"usual": {}, "longer": {"steps": 400}}; the first is the baseline.
+        source: where they stand, for messages.
+        own_models: whether a variant may name a model; it may not if models are an axis of the grid.
     """
     recipes: dict[str, Recipe] = {}
     settable = [option.name for option in fields(Recipe) if option.name not in SHARED]

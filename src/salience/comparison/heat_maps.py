@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from salience.classify import load
-from salience.comparison.comparison import EXPLANATIONS, DisputedText, HeatMaps, SeedPredictions, predictions_of
 from salience.comparison.grid import PATIENCE, Condition, Grid, Key
+from salience.comparison.results import DisputedText, SeedPredictions, predictions_of
 from salience.data.texts import UNKNOWN, Texts
 from salience.errors import counted, listed, one_line
 from salience.explainers import EXPLAINERS
@@ -28,7 +28,25 @@ from salience.runs.results import Run
 from salience.training.recipe import Recipe
 
 EXPLAINER = "gradient"  # as of `salience explain`
+EXPLANATIONS = "explanations.jsonl"
 LISTED = 5  # runs without a model
+
+
+@dataclass(frozen=True)
+class HeatMaps:
+    """The explanations that a report shows.
+
+    Attributes:
+        seed: of the runs whose models explain; None if there are no heat maps.
+        explainer: its name.
+        of_texts: condition and row of a text to method to explanation.
+        missing: why methods have none, in lines of text.
+    """
+
+    seed: int | None = None
+    explainer: str = ""
+    of_texts: Mapping[tuple[Condition, int], Mapping[str, Explanation]] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -53,7 +71,10 @@ def heat_maps_of(
 
     Where a text can have several labels, the label is explained about which the methods differ most. Models are loaded
     only for texts whose explanations are not stored yet. References have no models.
-    Of the recipes of the baseline, device and precision are used.
+
+    Args:
+        recipes: the recipe of the baseline in each condition, of which device and precision are used.
+        note: called with a line of text before the first model is loaded, and for what is missing.
     """
     seed, of_texts = grid.seeds[0], dict[tuple[Condition, int], dict[str, Explanation]]()
     absent, missing, begun = [], [], False
@@ -127,23 +148,31 @@ def digest_of_run(run: Run) -> str:
 
 
 def read_explanations(output: Path, note: Callable[[str], None]) -> dict[ExplainedText, Explanation]:
-    """The stored explanations by `EXPLAINER`; none if there is no file, or if it is damaged, with a note."""
-    file, found = output / EXPLANATIONS, {}
+    """The stored explanations by `EXPLAINER`; none if there is no file. Damaged lines are left out, with a note."""
+    file, found, damaged = output / EXPLANATIONS, {}, 0
     try:
-        for line in file.read_bytes().split(b"\n"):
-            if line.strip():
-                row = json.loads(line)
-                explanation, of_run = explanation_of(row), (row["method"], row["seed"], row["predictions"])
-                key = ExplainedText(Condition(row["data"], row["model"], row["size"]), *of_run, row["row"])
-                if explanation.row is None:
-                    raise ValueError("no explanation of a test row")
-                if EXPLAINER in explanation.scores:
-                    found[key] = explanation
+        content = file.read_bytes()
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:  # also a UnicodeDecodeError
-        note(f"{file} cannot be read ({one_line(error, 200)}): explanations are made anew")
+    except OSError as error:
+        note(f"{file} cannot be read ({error.strerror or error}): explanations are made anew")
         return {}
+    for line in filter(bytes.strip, content.split(b"\n")):
+        try:
+            row = json.loads(line)
+            of_run = row["method"], row["seed"], row["predictions"]
+            key = ExplainedText(Condition(row["data"], row["model"], row["size"]), *of_run, row["row"])
+            hash(key)  # a list is no name
+            explanation = explanation_of(row)
+            if explanation.row is None:
+                raise ValueError("no explanation of a test row")
+        except (ValueError, KeyError, TypeError, RecursionError):  # also a UnicodeDecodeError
+            damaged += 1
+            continue
+        if EXPLAINER in explanation.scores:
+            found[key] = explanation
+    if damaged:
+        note(f"{file} is damaged in {counted(damaged, 'line')}: these explanations are made anew")
     return found
 
 

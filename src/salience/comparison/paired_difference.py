@@ -22,6 +22,12 @@ class DrawsNeeded:
     half_width: float  # that they give at most
     by_rows: float  # the half width that the test rows alone give, with however many draws
 
+    def __str__(self) -> str:
+        """'12', or why no number is enough."""
+        if math.isinf(self.draws):
+            return f"no number of draws: the test rows alone give ±{self.by_rows:.2f}"
+        return f"{self.draws:.0f}"
+
 
 def draws_needed(
     differences: Sequence[ArrayLike], half_width: float = 0.5, over_rows: bool = True, comparisons: int = 1
@@ -63,6 +69,8 @@ def paired_difference(
     over_sets: bool = True,
     over_rows: bool = True,
     comparisons: int = 1,
+    half_width: float = 0.5,
+    seed: int = 0,
 ) -> PairedDifference:
     """Compares a method with a baseline by one score.
 
@@ -70,14 +78,16 @@ def paired_difference(
         method: for each of S data sets the scores (D_s, N_s) of draws and test rows, or (D_s,) of draws.
         baseline: the same for the baseline, from the same draws and test rows in the same order.
         over_sets, over_rows, comparisons: as of `paired_interval`.
+        half_width: for the draws needed, in the unit of the scores: half a point where these are in percent.
+        seed: of the p-value, where signs are drawn.
 
     Raises:
         InputError: there are no scores, or the two do not have the same sets, draws and rows.
     """
     differences = paired(method, baseline)
     interval = paired_interval(differences, over_sets, over_rows, comparisons)
-    p = sign_flip_p(differences, over_sets, over_rows)
-    needed = draws_needed(differences, over_rows=over_rows, comparisons=comparisons)
+    p = sign_flip_p(differences, over_sets, over_rows, seed=seed)
+    needed = draws_needed(differences, half_width, over_rows, comparisons)
     return PairedDifference(interval.mean, interval.low, interval.high, p, p, needed)
 
 

@@ -35,7 +35,6 @@ from salience.training.task import check_measures, checksums
 
 NO_TEST = "the data set has no test part, which a comparison needs: name one with --test"
 MEASURING = 3600  # seconds to wait for another command that measures steps
-BUDGETS = {"passes": "passes of each text", "time": "seconds", "steps": ""}  # and the units of a step's cost
 UNTIMED, TIMED = 3, 10  # steps before the clock starts, in which memory is allocated; steps whose median counts
 
 
@@ -147,11 +146,13 @@ class Known:
 
         References have no steps. If one is the baseline, the others spend as much as plain training.
         """
-        if budget == "steps":
-            return dict.fromkeys(plan, 1.0)
-        costs, measure = {}, counting_passes() if budget == "passes" else seconds_per_step
+        kind, costs = BUDGETS[budget], {}
+        measure = kind and kind[0]()
         for method, recipe in plan.items():
             if method != baseline and is_reference(recipe):
+                continue
+            if kind is None or measure is None:
+                costs[method] = 1.0
                 continue
             recipe = replace(with_method_of(recipe, trained(recipe)), seed=0)  # the same for whatever seeds
             cost = next((cost for by, before, cost in self.costs if by == budget and before == recipe), None)
@@ -160,7 +161,7 @@ class Known:
                 if not cost > 0:
                     raise InputError(f"a step of {method} took no time that can be measured: use --budget passes")
                 self.costs.append((budget, recipe, cost))
-                note(f"{title}: a step of {method} costs {cost:.3g} {BUDGETS[budget]}")
+                note(f"{title}: a step of {method} costs {cost:.3g} {kind[1]}")
             # Passes are those of a text, so that larger batches cost more.
             costs[method] = cost * ((recipe.batch_size or 1) if budget == "passes" else 1)
         return costs
@@ -221,3 +222,9 @@ def moment() -> float:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
+
+
+# Budget -> what begins to measure the costs of steps, one recipe at a time, and their unit. Steps cost the same.
+BUDGETS: dict[str, tuple[Callable[[], Callable[[Recipe], float]], str] | None] = {
+    "passes": (counting_passes, "passes of each text"), "time": (lambda: seconds_per_step, "seconds"), "steps": None
+}  # fmt: skip

@@ -21,7 +21,8 @@ from transformers.masking_utils import sdpa_mask
 
 from salience.batch import Batch
 from salience.hooks.hooks import evaluating, forward, observing
-from salience.hooks.stages import depth, encoder_of, has_pooling_layer, unwrapped
+from salience.hooks.shared_layers import StandIn
+from salience.hooks.stages import depth, encoder_of, has_pooling_layer, layers_of, unwrapped
 
 BF16_ATTENTION = "salience_attention_in_bf16"  # names that are never saved with a model
 CAPTURED_ATTENTION = "salience_attention"
@@ -145,7 +146,8 @@ def read_attention(model: nn.Module, batch: Batch, layer: int, head: int | None,
     with torch.no_grad(), evaluating(model):
         if not has_interface(encoder):
             return from_output(model, batch, layer, head), logits if stops else forward(model, batch)
-        capture = Capture(layer, head, stops)
+        skipped = sum(isinstance(each, StandIn) for each in layers_of(model).values())
+        capture = Capture(layer, head, stops, skipped)
         token = capturing.set(capture)
         try:
             with attending_by(encoder, CAPTURED_ATTENTION), suppress(Reached):

@@ -87,7 +87,14 @@ def resuming(model: nn.Module, trunk: Trunk) -> Iterator[None]:
     for value, cut in trunk.cuts:
         if value.requires_grad:
             value.register_hook(lambda gradient, cut=cut: gradient if cut.grad is None else gradient + cut.grad)
-    below, _ = parted(model, trunk.level)
+    with standing_in(model, trunk.level, trunk.result):
+        yield
+
+
+@contextmanager
+def standing_in(model: nn.Module, level: str | int, result: Any) -> Iterator[None]:
+    """Inside the `with`, a forward pass skips the layers up to `level`, the last of which seems to return `result`."""
+    below, _ = parted(model, level)
     lists = [module for module in unwrapped(model).modules() if isinstance(module, nn.ModuleList)]
     replaced = []
     try:
@@ -96,7 +103,7 @@ def resuming(model: nn.Module, trunk: Trunk) -> Iterator[None]:
             for modules in lists:
                 for index, module in enumerate(modules):
                     if module is layer:
-                        modules[index] = StandIn(layer, times, trunk.result)
+                        modules[index] = StandIn(layer, times, result)
                         replaced.append((modules, index, layer))
         yield
     finally:

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.explainers.attention import OfLayer
 from salience.explainers.explainer import Explainer
+from salience.hooks.stages import POOLING, depth, whole_level
 from salience.mixing.mix import Mix
 
 logger = logging.getLogger(__name__)
@@ -54,6 +56,26 @@ def resolved(
 ) -> Any:
     """As `Method.resolve`; None and a rule of the user's own that is no `Method` stay as they are."""
     return method.resolve(model, tokenizer, batches, note) if hasattr(method, "resolve") else method
+
+
+def lowest_level(method: Any, model: nn.Module) -> int | None:
+    """The lowest level that a method with nothing left open mixes at, or that its guide reads.
+
+    0 stands for everything below the first layer, and for what is not known; None for the text's vector alone.
+    """
+    if method is None:
+        return None
+    named = [whole_level(model, each) if isinstance(each, float) else each for each in levels_of(method)]
+    levels = [each if isinstance(each, int) else 0 for each in named if each not in (POOLING, "sentence")]
+    guide = method.guide
+    if guide is not None:
+        levels.append(guide.layer % depth(model) if isinstance(guide, OfLayer) and depth(model) else 0)
+    return min(levels, default=None)
+
+
+def levels_of(method: Any) -> list[Any]:
+    """The levels that a method mixes at, of which it draws one for each batch."""
+    return list(getattr(method, "levels", None) or [getattr(method, "level", "tokens")])
 
 
 # Who is mixed with whom: the partner of each text (B,) long, a permutation, so that both texts are in the batch.

@@ -59,14 +59,23 @@ ABOUT = {  # what the section of a kind shows; that of labels says more
 
 @dataclass(frozen=True)
 class AuditEvidence:
-    """What the page of an audit shows: all findings, and what they are of."""
+    """What the page of an audit shows.
+
+    Attributes:
+        task: the labelled rows, and the test rows if there are any.
+        findings: all findings, as of `salience.audit.auditing.find_all`.
+        predicted: out of fold.
+        source: what predicted them, in words.
+        similarity: cosine from which on texts are near-duplicates.
+        explained: whether rows were explained.
+    """
 
     task: Task
     findings: Sequence[Finding]
     predicted: Predictions
-    source: str  # what predicted out of fold, in words
-    similarity: float  # cosine from which on texts are near-duplicates
-    explained: bool = False  # whether rows were explained
+    source: str
+    similarity: float
+    explained: bool = False
 
 
 def audit_page(evidence: AuditEvidence, title: str) -> str:

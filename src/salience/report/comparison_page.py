@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from rich.console import Console
 
-from salience.comparison.comparison import Comparison, ConditionResults, HeatMaps, OverDataSets, SeedPredictions
+from salience.comparison.comparison import Comparison
+from salience.comparison.heat_maps import HeatMaps
 from salience.comparison.paired_difference import PairedDifference
+from salience.comparison.results import ConditionResults, OverDataSets, SeedPredictions
 from salience.comparison.variation import spread
 from salience.errors import counted
 from salience.explainers.explanation import Explanation
@@ -58,11 +60,15 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
     """Prints the scores of each method, the differences to the baseline, and a verdict on each method."""
     console, title = console or Console(highlight=False), comparison.scoring.main_title
     for results in comparison.conditions:
-        columns, seeds = columns_of(results), len(comparison.seeds)
+        columns = columns_of(results)
+        seeds = len(comparison.seeds)
         what = f"{results.rows} test rows, {title} in percent, mean ± standard deviation over {seeds} seeds"
+        heading = f"{results.title}: {what}" if results.title else what
         scores = short_table([*columns["scores"][:FIRST], *columns["spent"]], list(results.scores))
-        console.print(in_terminal(joined(results.title, what), scores))
-        what = f"difference to {results.baseline} in points of {title}, with 95 % intervals over seeds and test rows"
+        console.print(in_terminal(heading, scores))
+        what = (
+            f"difference to {results.baseline} in points of {title}, with the 95 % interval over seeds and test rows"
+        )
         differences = short_table(columns["differences"], [*results.differences, *results.references])
         console.print(in_terminal(what, differences))
         if 1 + len(results.differences) <= WIDEST:
@@ -70,7 +76,7 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
                 console.print(in_terminal(what, table))
     for over in comparison.over_data_sets:
         what = f"difference to {comparison.baseline} in {title}, mean over the data sets"
-        console.print(in_terminal(joined(over.title, what), over_table(over)))
+        console.print(in_terminal(f"{over.title}: {what}" if over.title else what, over_table(over)))
     for line in verdicts(comparison):
         console.print(literal(line), soft_wrap=True)
 
@@ -81,7 +87,12 @@ def short_table(columns: Sequence[Column], methods: Sequence[str]) -> Table:
 
 
 def comparison_page(comparison: Comparison, title: str) -> str:
-    """The report as HTML, with a title as plain text."""
+    """The report as HTML.
+
+    Args:
+        comparison: what it shows.
+        title: a title as plain text.
+    """
     found = verdicts(comparison)
     before = [Lines(found, f"{len(found)} verdicts in words" if len(found) > FOLDED else "")]
     about, explainer = about_of(comparison), comparison.heat_maps.explainer
@@ -94,25 +105,33 @@ def comparison_markdown(comparison: Comparison, title: str) -> str:
 
 
 def about_of(comparison: Comparison) -> str:
-    """How many runs there are, how the numbers were computed, and what the seeds vary."""
-    seeds, family = comparison.seeds, sum(len(results.differences) for results in comparison.conditions)
+    """How many runs there are of what, how the numbers were computed, and what the seeds vary."""
+    drawn, seeds = comparison.drawn, comparison.seeds
+    references = len(comparison.conditions[0].references)
+    parts = [counted(len(comparison.methods) - references, "method")]
+    parts += [counted(references, "reference")] if references else []
+    parts.append(counted(len(seeds), "seed"))
+    if len(comparison.conditions) > 1:
+        parts.append(counted(len(comparison.conditions), "condition"))
+    family = sum(len(results.differences) for results in comparison.conditions)
     together = "the p-values are those of sign flips"
     if family > 1:
         together = (
             f"over the {family} differences of a score, the intervals hold together at 95 % (Bonferroni) and the "
             "p-values of sign flips are adjusted by Holm"
         )
-    rows, limit = "each of which draws other rows", ""
-    if not all(comparison.drawn):
-        rows = f"{rows} where not all train" if any(comparison.drawn) else "all on the same training rows"
+    if all(drawn):
+        rows, limit = "each of which draws other rows", ""
+    else:
+        rows = "each of which draws other rows where not all train" if any(drawn) else "all on the same training rows"
         limit = (
             " Where all rows train, seeds differ in initial weights, batches and mixing: the intervals do not cover "
             "other training rows."
         )
     return (
-        f"{counted(comparison.provenance.runs, 'run')}. Means ± standard deviations over the {len(seeds)} seeds "
-        f"{', '.join(map(str, seeds))}, {rows}; differences to {comparison.baseline} are paired by seed and test row, "
-        f"with 95 % intervals over seeds and test rows; {together}.{limit}"
+        f"{counted(comparison.provenance.runs, 'run')}: {', '.join(parts)}. Means ± standard deviations over the "
+        f"{len(seeds)} seeds {', '.join(map(str, seeds))}, {rows}; differences to {comparison.baseline} are paired by "
+        f"seed and test row, with 95 % intervals over seeds and test rows; {together}.{limit}"
     )
 
 
@@ -134,7 +153,10 @@ def verdict(
 ) -> str:
     """One line on whether the main score differs from the baseline's by more than seeds and test rows explain.
 
-    The time of the method, as a multiple of the baseline's, is left out if it is None.
+    Args:
+        difference: in the main score, in points.
+        title: the condition; may be empty.
+        times: the time of the method as a multiple of the baseline's; None leaves it out.
     """
     name = f"{title}, {method}" if title else method
     if difference.low is None or difference.high is None:
@@ -158,28 +180,25 @@ def sections_of(comparison: Comparison) -> list[Section]:
     predictions = comparison.predictions
     baseline, score = comparison.baseline, comparison.scoring.main_title
     several = comparison.scoring.several
-    over: list[Block] = [
-        block for each in comparison.over_data_sets for block in (Title(each.title), over_table(each))
-    ]
+    over = [block for each in comparison.over_data_sets for block in (*titled(each.title), over_table(each))]
     curves, tables = [], []
     for each in comparison.curves:
         caption = joined(each.title, f"mean {score} ± standard deviation over seeds")
         curves.append(Figure(caption, learning_curves(each)))
         rows = [[method, *map(spread, values)] for method, values in each.values.items()]
         tables.append(Table(["method", *(f"{size:,} rows" for size in each.rows)], rows, in_place=True))
-    costs, reliability, confusions, disputed = [], [], [], []
-    classes: list[Block] = []
+    costs, reliability, classes, confusions, disputed = [], [], [], [], []
     for own in predictions:
         title = own.results.title
         costs.append(Figure(joined(title, f"difference in {score} against time"), gain_against_cost(own.results)))
         reliability.append(Figure(joined(title, RELIABILITY[several]), reliability_diagrams(own.reliability)))
-        classes += [Title(title), class_table(own.results)]
+        classes += [*titled(title), class_table(own.results)]
         confusions += confusions_of(own)
         disputed += disputed_of(own, baseline, comparison.heat_maps) if own.texts else []
-    bins = (
-        f"{'Decisions about all labels' if several else 'Predictions'} of all seeds, in bins of equal size. Below the "
-        "diagonal, probabilities are too high."
-    )
+    bins, below = "Predictions of all seeds", "a method is more confident than right"
+    if several:
+        bins, below = "Decisions about all labels by all seeds", "probabilities are too high"
+    bins = f"{bins}, in bins of equal size. Below the diagonal, {below}."
     found = [
         Section("methods", "Methods", methods_of(comparison)),
         Section("over", "Over data sets", over and [
@@ -203,15 +222,23 @@ def sections_of(comparison: Comparison) -> list[Section]:
     return [section for section in found if section.blocks]
 
 
+def titled(title: str) -> list[Block]:
+    return [Title(title)] if title else []
+
+
 def methods_of(comparison: Comparison) -> list[Block]:
     """The tables of each condition, and all of its runs as a picture."""
     score = comparison.scoring.main_title
     blocks: list[Block] = ["Of each score, the best mean is bold and named best, whether or not it is beyond chance."]
     for results in comparison.conditions:
-        blocks += [Title(joined(results.title, f"{results.rows:,} test rows")), board(results)]
+        rows = f"{results.rows:,} test rows"
+        blocks += [Title(f"{results.title}: {rows}" if results.title else rows), board(results)]
         for what, table in measured_tables(results).items():
-            of_others = f"of methods beside {comparison.baseline} the difference to it, with its interval over seeds"
-            blocks += [f"{joined('', what)}; {of_others}.", table]
+            about = (
+                f"{joined('', what)}. Mean ± standard deviation over seeds of {comparison.baseline}; of the others "
+                "the difference to it, with the 95 % interval over seeds."
+            )
+            blocks += [about, table]
         caption = joined(results.title, f"{score} of every run, and differences with their intervals")
         blocks.append(Figure(caption, runs_and_intervals(results, comparison.seeds)))
     return blocks
@@ -361,9 +388,10 @@ def about_heat_maps(heat_maps: HeatMaps, several: bool) -> list[Block]:
 def disputed_of(predictions: SeedPredictions, baseline: str, heat_maps: HeatMaps) -> list[Block]:
     """The texts of a condition on which methods disagree: on the page with the explanations that there are."""
     results, texts = predictions.results, predictions.texts
+    what = f"the {'labels' if results.scoring.several else 'class'} that most of their seeds predict"
     words = (
         f"On {predictions.disputed:,} of {counted(results.rows, 'test row')}, {baseline} and another method differ in "
-        "what most of their seeds predict."
+        f"{what}."
     )
     if len(texts) < predictions.disputed:
         words += f" Shown are the {len(texts)} with the largest disagreement."
@@ -374,19 +402,21 @@ def disputed_of(predictions: SeedPredictions, baseline: str, heat_maps: HeatMaps
             right = "right" if predicted == each.label else "wrong"
             facts.append((method, f"{predicted} ({counted(seeds, 'seed')}, {right})"))
         of_text = heat_maps.of_texts.get((results.condition, each.row), {})
-        maps = [(predicted_in_words(method, own), own) for method, own in of_text.items()]
+        maps: list[tuple[Phrase, Explanation]] = []
+        for method, own in of_text.items():
+            maps.append(([Marked(method), f" {predicted_in_words(own)}"], own))
         parts = [text for text in (each.text, each.second) if text is not None]
         cards.append(Card("", [("", text) for text in parts], facts, maps))
         rows.append([str(each.row), " / ".join(filter(None, parts)), *(value for _, value in facts[1:])])
     table = Table(["row", "text", "label", *texts[0].predicted], rows, in_place=True)
-    return [Title(results.title), words, *cards, table]
+    return [*titled(results.title), words, *cards, table]
 
 
-def predicted_in_words(method: str, explanation: Explanation) -> Phrase:
-    """What a method predicts and explains, "not joy" of a label that a text does not get; and its probability."""
+def predicted_in_words(explanation: Explanation) -> str:
+    """What is predicted and explained, "not joy" of a label that a text does not get; and its probability."""
     chance = float(explanation.probabilities[explanation.target])
     name = f"{'' if explanation.is_predicted else 'not '}{explanation.labels[explanation.target]}"
-    return [Marked(method), f" {name} {f'{chance:.2f}' if math.isfinite(chance) else 'unknown'}"]
+    return f"{name} {f'{chance:.2f}' if math.isfinite(chance) else 'unknown'}"
 
 
 def provenance_of(comparison: Comparison) -> list[Block]:
@@ -398,10 +428,11 @@ def provenance_of(comparison: Comparison) -> list[Block]:
         rows = [[name, *changed.values()] for name, changed in variants.items()]
         found += [Table(head, rows, range(1, len(head))),
                   "The variants have these settings of their own. They share all others."]  # fmt: skip
-    settings = [
-        [name, "; ".join(values), "filled in" if filled_in else ""]
-        for name, (values, filled_in) in provenance.settings.items()
-    ]
+    settings = []
+    for name, conditions, filled_in in provenance.settings:
+        values = [f"{value} ({'; '.join(titles)})" for value, titles in conditions.items()]
+        shown = next(iter(conditions)) if len(conditions) == 1 else "; ".join(values)
+        settings.append([name, shown, "filled in" if filled_in else ""])
     found += [
         Table(["setting", "value", ""], settings, {1, 2}),
         "Settings that were left open, and what they followed from data, model and machine, are marked as filled in.",

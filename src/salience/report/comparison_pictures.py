@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from salience.comparison.comparison import ConditionResults, LearningCurves
+from salience.comparison.comparison import LearningCurves
+from salience.comparison.results import ConditionResults
 from salience.comparison.variation import spread
 from salience.report.page import Cell, Table
 from salience.report.pictures import (

@@ -26,7 +26,12 @@ def decision_line(explanation: Explanation, thresholds: Thresholds) -> str:
 
 
 def labels_table(explanation: Explanation, thresholds: np.ndarray) -> Markup:
-    """The labels of a text that can have several, with probabilities and thresholds, as HTML; most probable first."""
+    """The labels of a text that can have several, with probabilities and thresholds, as HTML; most probable first.
+
+    Args:
+        explanation: of one of the labels of the text.
+        thresholds: (C,) of the labels.
+    """
     probabilities = np.asarray(explanation.probabilities, float)
     rows = [
         [explanation.labels[number], f"{probabilities[number]:.3f}", f"{thresholds[number]:.3f}",
@@ -41,7 +46,10 @@ def classes_table(
 ) -> Markup:
     """The classes with their thresholds and the words that speak for them, as HTML; empty if neither is known.
 
-    Where a text can have several labels, thresholds are an array (C,), from which on labels are predicted.
+    Args:
+        labels: of the classifier, in its order.
+        thresholds: below which the classifier abstains; or (C,) from which on it predicts labels, where a text can
+            have several.
     """
     columns: dict[str, list[str]] = {}
     about: list[Block] = []

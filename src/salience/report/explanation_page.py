@@ -12,7 +12,8 @@ from salience.templating import render
 def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
     """The page as HTML. The texts are JSON data in it, which its script shows as text nodes, never as markup.
 
-    The explanations are by the same explainers for the same labels, and are read once.
+    Args:
+        explanations: explanations by the same explainers for the same labels; they are read once.
     """
     rows, labels, explainers, counted = [], [], [], "texts"
     for explanation in explanations:

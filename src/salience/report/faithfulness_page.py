@@ -82,7 +82,9 @@ def marked_values(evaluation: Evaluation) -> Table:
 def faithfulness_page(evaluation: Evaluation, title: str, about: str) -> str:
     """The page as HTML: a table of means with intervals, the marked words if there are any, and the curves.
 
-    Title and `about`, which says how the numbers were obtained, are plain text.
+    Args:
+        title: a title as plain text.
+        about: how the numbers were obtained, in one sentence.
     """
 
     def cell(estimate: Estimate, unit: str) -> Cell:
@@ -138,6 +140,9 @@ def faithfulness_json(evaluation: Evaluation, about: str) -> dict[str, object]:
     """The content of faithfulness.json: what is known of each metric; and means, intervals and curves by explainer.
 
     What is undefined is null, as JSON has no NaN.
+
+    Args:
+        about: how the numbers were obtained, in one sentence.
     """
     metrics = {
         name: {"unit": metric.unit, "higher_is_better": metric.higher_is_better, "reference": metric.reference}

@@ -7,11 +7,9 @@ nothing but what the page declares.
 from __future__ import annotations
 
 from base64 import b64encode
-from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -71,7 +69,7 @@ class Lines(NamedTuple):
 
 
 class Title(NamedTuple):
-    """The title of a part of a section; nothing is shown of an empty one."""
+    """The title of a part of a section."""
 
     text: str
 
@@ -132,8 +130,13 @@ def framed(title: str, style: str, body: str, script: str = "") -> str:
 
     Lone surrogates, which UTF-8 cannot encode, are written as escapes such as \ud83d.
 
-    Style and script are the only ones that have an effect: CSS beside `page.css`, which all pages share, and
-    JavaScript. In the body, HTML of `render`, attributes of style and events do nothing.
+    Args:
+        title: plain text; it is escaped here.
+        style: CSS added to `page.css`, which all pages share. Style attributes and other `<style>` elements in `body`
+            have no effect.
+        body: HTML in which all values are escaped already, as `render` returns it.
+        script: JavaScript. Event attributes and other `<script>` elements in `body` do not run. Elements of type
+            application/json hold data and are allowed.
     """
     sheet = asset("page.css") + style
     # One style sheet and one script are allowed, which are known by their SHA-256.
@@ -156,11 +159,14 @@ def page_of(
     title: str, about: str, sections: Sequence[Section], style: str = "", before: Sequence[Block] = (),
     explainer: str = "",
 ) -> str:  # fmt: skip
-    """A page of sections as HTML, below a title and a paragraph. The same values give the same page.
+    """A page of sections as HTML. The same values give the same page.
 
     Args:
+        title: a title as plain text.
+        about: a paragraph below it; empty for none.
+        sections: what it shows. The list of links to them is left out if there is one only.
         style: name of a style sheet in `templates/` beside those of all pages.
-        before: blocks before the list of sections, which is left out if there is one section only.
+        before: blocks before the first section.
         explainer: of the explanations in cards.
     """
     styles = Styles()
@@ -207,8 +213,11 @@ def heat_map(explanation: Explanation, explainer: str, styles: Styles) -> dict[s
         (text, score, f"word {styles.class_of(f'background: {shade}')}{' second' * (number == explanation.second)}")
         for number, (text, score, shade) in enumerate(explanation.coloured(explainer))
     ]
-    lengths = list(accumulate(len(word) + 1 for word in explanation.words))
-    fits = max(bisect_right(lengths, SHOWN + 1), 1)
+    length, fits = -1, len(words)
+    for number, word in enumerate(explanation.words):
+        length += len(word) + 1
+        if length > SHOWN and fits == len(words):
+            fits = max(number, 1)
     return {"start": words[:fits], "rest": words[fits:], "cut": explanation.cut}
 
 
@@ -226,7 +235,7 @@ def in_markdown(blocks: Sequence[Block]) -> Iterator[str]:
     for block in blocks:
         if isinstance(block, Lines):
             yield "\n".join(f"- {line_of(line)}" for line in block.lines)
-        elif isinstance(block, Title) and block.text:
+        elif isinstance(block, Title):
             yield f"### {line_of(block.text)}"
         elif isinstance(block, Table) and not block.matrix:
             shown = block.rows[:LISTED] if block.file else block.rows

@@ -51,11 +51,17 @@ HoverTexts = Mapping[Marks, Sequence[str]]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture: what draws into axes, or into an array of them, and may return texts of its marks."""
+    """A picture of a page, as `picture` draws it.
+
+    Attributes:
+        draw: draws into axes, or into an array of them if there are several panels; may return texts of its marks.
+        size: width and height in inches.
+        panels: number of rows and columns.
+    """
 
     draw: Callable[..., HoverTexts | None]
-    size: tuple[float, float]  # width and height in inches
-    panels: tuple[int, int] = (1, 1)  # number of rows and columns
+    size: tuple[float, float]
+    panels: tuple[int, int] = (1, 1)
 
 
 @dataclass
@@ -91,7 +97,12 @@ def save(
     draw: Callable[..., HoverTexts | None], file: Path, size: tuple[float, float] = SIZE,
     panels: tuple[int, int] = (1, 1),
 ) -> str:  # fmt: skip
-    """Writes a `Drawing` as PNG and as SVG to a path without suffix, and returns the SVG. It is always the same."""
+    """Writes a picture as PNG and as SVG, and returns the SVG. The same picture is always the same file.
+
+    Args:
+        draw, size, panels: as of `Drawing`.
+        file: path without suffix.
+    """
     with drawn(Drawing(draw, size, panels), file.name) as (figure, texts):
         figure.savefig(file.with_suffix(".png"), dpi=150)
         svg = as_svg(figure, texts)

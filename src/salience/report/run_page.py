@@ -49,6 +49,8 @@ MATRIX, PAIRS = 20, 20  # classes of a confusion matrix at most; pairs that are 
 SHOWN, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
 # Not gradient x input: where a model is certain, the gradient at the text is nearly 0, and its signs are noise.
 OF_ERRORS, OF_WORDS = "gradient", "integrated-gradients"
+SCORES = {"accuracy": "accuracy", "macro_f1": "macro-F1", "log_loss": "log loss",
+          "calibration_error": "calibration error"}  # fmt: skip
 COLUMNS = {
     "rows": "rows", "predicted": "predicted", "precision": "precision", "recall": "recall", "f1": "F1",
     "average_precision": "average precision", "log_loss": "log loss", "threshold": "threshold",
@@ -92,18 +94,30 @@ ABOUT_SEVERAL = (
 
 @dataclass(frozen=True)
 class Calibration:
-    """Probabilities of the judged rows, all (N, C)."""
+    """Probabilities of the judged rows, all (N, C).
 
-    before: np.ndarray  # without the temperature
-    after: np.ndarray | None  # with it; None if there are too few rows
-    deployed: np.ndarray  # those that stand for the model in the run folder
-    about: str  # where the temperature comes from
+    Attributes:
+        before: without the temperature.
+        after: with it; None if there are too few rows.
+        deployed: those that stand for the model in the run folder.
+        about: where the temperature comes from.
+    """
+
+    before: np.ndarray
+    after: np.ndarray | None
+    deployed: np.ndarray
+    about: str
 
 
 def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[str, KeptWords | None]:
     """The page as HTML, and the words that speak for the labels; the same run gives the same page.
 
-    Without the classifier of the run there are no explanations. An `InputError` names a damaged file.
+    Args:
+        classifier: of the run; None leaves explanations out.
+        title: a title as plain text.
+
+    Raises:
+        InputError: a file of the run is damaged.
     """
     judged, words = run.predictions, None
     if judged is None:
@@ -124,7 +138,9 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
         sections.append(Section("errors", "The most confident errors", errors))
         words = None if classifier is None else class_words(run, judged, classifier)
         if words is not None:
-            sections.append(Section("words", "Words that speak for a label", words_of(words, run.judge == "estimate")))
+            kind = "label" if several else "class"
+            speaking = words_of(words, kind, run.judge == "estimate")
+            sections.append(Section("words", f"Words that speak for a {kind}", speaking))
     facts: list[Block] = ["The run has kept no facts on its data: it is one of a comparison that kept no model."]
     sections.append(Section("data", "Data", facts if run.facts is None else facts_of(run.facts)))
     shown = [section for section in sections if section.blocks]
@@ -175,7 +191,7 @@ def scores_of(run: Run, judged: Predictions, calibration: Calibration) -> list[B
         models[f"{name}, before the temperature"] = before
     if judged.decided is not None and (judged.decided != kind.decisions(deployed)).any():
         models[f"{name}, thresholds of the labels"] = kind.scored(deployed, labels, judged.decided, groups, seed)
-    shown = SEVERAL_LABELS.shown if several else ONE_LABEL.compared
+    shown = SEVERAL_LABELS.shown if several else SCORES
     rows: list[list[str | Cell]] = [
         [model, *(score_cell(scores[each]) for each in shown)] for model, scores in models.items()
     ]
@@ -272,8 +288,11 @@ def reliability_of(judged: Predictions, calibration: Calibration) -> list[Block]
         values["after the temperature"] = calibration.after
     labels, kind = judged.labels, labels_of(judged.labels)
     about = (
-        "Each point holds about a tenth of the decisions, ordered by their probability: of a row, or of each label "
-        "where a text can have several. Below the diagonal, probabilities are too high."
+        "Each point holds about a tenth of the decisions about labels, one for each label of each row, ordered by the "
+        "probability of the label. Below the diagonal, probabilities are too high."
+        if kind.several
+        else "Each point holds about a tenth of the rows, ordered by confidence, the highest probability of a row. "
+        "Below the diagonal, the model is more confident than right."
     )
     diagrams = reliability_diagrams({name: kind.reliability(each[None], labels) for name, each in values.items()})
     rows = []
@@ -368,11 +387,12 @@ def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) 
             own = np.flatnonzero(targets == target).tolist()
             texts = texts_of([rows[number] for number in own])
             explanations |= zip(own, explain_texts(classifier, texts, {OF_ERRORS: gradient}, target), strict=True)
-        maps = Legend(f"Words by the explainer {OF_ERRORS}, as of salience explain, for the label that is named.")
+        what = "predicted class" if thresholds is None else "label that is named"
+        maps = Legend(f"Words by the explainer {OF_ERRORS}, as of salience explain, for the {what}.")
         if run.judge == "estimate":
             about += (
                 " Each was predicted by a model that was not trained on it; the heat map is by the model of this "
-                "folder, which was, for the same label."
+                f"folder, which was, for the same {'class' if thresholds is None else 'label'}."
             )
     cards = []
     for number, (row, place, target) in enumerate(zip(rows, places, targets, strict=True)):
@@ -437,19 +457,19 @@ def spread_rows(decisions: np.ndarray, most: int) -> list[int]:
     return sorted(in_turn[turn[in_turn] < len(draw)][:most].tolist())
 
 
-def words_of(words: KeptWords, estimated: bool) -> list[Block]:
-    """The words that speak for each class or label."""
+def words_of(words: KeptWords, kind: str, estimated: bool) -> list[Block]:
+    """The words that speak for each class or label, which `kind` calls so."""
     about = (
-        f"Mean score of a word by the explainer {words.explainer}, in nats of ln p of the label, over the "
-        f"{words.explained} explained rows in which it occurs and the model predicts the label; only words that occur "
-        f"in {LEAST} of these rows or more, and the number of rows in brackets. Rows were drawn evenly from the "
-        "predicted labels."
+        f"Mean score of a word by the explainer {words.explainer}, in nats of ln p of the {kind}, over the "
+        f"{words.explained} explained rows in which it occurs and the model predicts the {kind}; only words that "
+        f"occur in {LEAST} of these rows or more, and the number of rows in brackets. Rows were drawn evenly from the "
+        f"predicted {'labels' if kind == 'label' else 'classes'}."
     )
     if estimated:
         about += " The model of this folder was trained on these rows."
-    about += " A word may be there because it is frequent in the label's texts by chance."
+    about += f" A word may be there because it is frequent in the {kind} by chance."
     if not words.words:
-        return [about, f"No word occurs in {LEAST} of the explained rows of a label."]
+        return [about, f"No word occurs in {LEAST} of the explained rows of a {kind}."]
     lists = {
         label: [(word, f"{score:.3g} ({texts})") for word, score, texts in found]
         for label, found in words.words.items()

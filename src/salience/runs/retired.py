@@ -14,7 +14,8 @@ RETIRED: dict[str, tuple[tuple[Any, ...], str]] = {
     "r_drop": ((0, None), "leave it out; --set contrastive=X is the loss beside the cross-entropy that helps"),
     "average": (("none", None), "leave it out; --set trained_share=X keeps weights between those before and after"),
     "contrastive_memory": ((0, None), "leave it out, or use a larger --batch-size"),
-    "layer_decay": ((1.0, None), "leave it out; head_rate and freeze treat the parts of the model differently"),
+    "layer_decay": ((1.0, None), "leave it out; head_rate and trained_layers treat parts of the model differently"),
+    "freeze": ((None,), "name the encoder layers that are trained, from the top: --set trained_layers=N"),
     "label_noise": ((0, None), "change labels in the file of the rows"),
     "robustness": ((False, None), "compare on a test file whose texts are changed"),
 } | {

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers import EvalPrediction, PreTrainedModel, PrinterCallback, TrainerCallback, TrainerState
 
 from salience.classify import TextClassifier
+from salience.classify.kept_states import KeptStates
 from salience.data.encoding import Encoded
 from salience.data.long_texts import merged
 from salience.models.architectures import alignment_penalty, architecture
@@ -29,6 +30,7 @@ from salience.training.callbacks import (
     last_checkpoint,
     using_files,
 )
+from salience.training.head import frozen_layers
 from salience.training.objective import Contrastive, plain
 from salience.training.prepare import Prepared, silent, training_arguments
 from salience.training.procedures import Turns, choose_procedure
@@ -108,8 +110,10 @@ def build_trainer(
         callbacks.append(BestWeights(plan.patience))
     if share < 1:
         callbacks.append(Beginning(prepared.model, share))
+    level = 0 if plan.trained_layers == "all" else frozen_layers(prepared.model)
     trainer = MixTrainer(
         model=prepared.model,
+        kept=KeptStates(prepared.model, level, int(plan.kept_memory * 1e9)) if level else None,
         method=prepared.method,
         clean=plan.clean,
         args=training_arguments(plan, checkpoints, evaluated is not None, listeners.tracking),

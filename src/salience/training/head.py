@@ -128,18 +128,34 @@ def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Modul
         raise InputError(f"{option} cannot be used with this model: {error}") from error
 
 
-def freeze_lowest(model: nn.Module, layers: int) -> None:
-    """Excludes the embeddings and the lowest layers of an encoder from training, until it is loaded again."""
-    modules = recognised_stages(model, f"--set freeze={layers}")
-    if layers > depth(model):
-        raise InputError(f"--set freeze={layers}: the encoder has {depth(model)} layers; give a number up to that")
+def train_top(model: nn.Module, layers: int, lowest: int | None = None) -> int | None:
+    """Excludes everything below the top layers of an encoder from training, until it is loaded again.
+
+    Args:
+        layers: number of encoder layers that are trained; a pooling layer is none of them.
+        lowest: the lowest level that a method mixes at or that its guide reads; None if it needs none.
+
+    Returns:
+        The level of the highest layer that is not trained; None, and nothing is excluded, if `lowest` is below it.
+
+    Raises:
+        InputError: the encoder has fewer layers, its layers are not recognised, or it has one layer at several levels.
+    """
+    option = f"--set trained_layers={layers}"
+    modules = recognised_stages(model, option)
+    below = depth(model) - layers
+    if below < 0:
+        raise InputError(f"{option}: the encoder has {depth(model)} layers; give a number up to that, or all")
+    if lowest is not None and lowest < below:
+        return None
     of_layers = layers_of(model)
-    frozen = [module for level, module in of_layers.items() if isinstance(level, int) and level <= layers]
-    trained = [module for level, module in of_layers.items() if level not in range(1, layers + 1)]
+    frozen = [module for level, module in of_layers.items() if isinstance(level, int) and level <= below]
+    trained = [module for level, module in of_layers.items() if level not in range(1, below + 1)]
     if any(module is other for module in frozen for other in trained):
-        raise InputError(f"--set freeze={layers}: the encoder has one layer at several levels; use freeze=0")
+        raise InputError(f"{option}: the encoder has one layer at several levels; use trained_layers=all")
     for module in (*frozen, *parts_below(model), modules["embeddings"]):
         module.requires_grad_(False)
+    return below
 
 
 def parts_below(model: nn.Module) -> list[nn.Module]:
@@ -160,7 +176,7 @@ def frozen_layers(model: nn.Module) -> int:
 
     try:
         modules, layers = stages(model), layers_of(model).values()
-    except ValueError:  # its layers are not recognised, and `freeze_lowest` refuses it
+    except ValueError:  # its layers are not recognised, and `train_top` refuses it
         return 0
     return sum(1 for _ in takewhile(is_frozen, layers)) if is_frozen(modules["embeddings"]) else 0
 

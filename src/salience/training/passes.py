@@ -5,8 +5,7 @@ plain training spends on each text of its batch. A backward pass costs as much a
 alone is a third of a pass; the cards in docs/methods state the same costs in forward passes. Embeddings and heads are
 left out; a pooling layer counts as a layer.
 
-Frozen layers have a forward pass alone. Where a guide reads the gradient of the embeddings from the clean pass, that
-pass goes back through them without the gradients of their weights, and they count two thirds there.
+Layers that are not trained have one forward pass of each text, whose states are kept.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from salience.explainers.explainer import CleanPassGuide
 from salience.explainers.gradient import Gradient
 from salience.hooks.shared_layers import trunk_level
 from salience.hooks.stages import depth, layers_of
+from salience.mixing.method import levels_of
 from salience.training.head import MOST, frozen_layers
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     steps = sum(row["steps"] for row in fitted.iterations) or fitted.state.global_step
     passes = steps * min(plan.batch_size, len(prepared.training))
     passes *= passes_per_step(prepared.method, plan.clean, prepared.model)
+    if frozen := frozen_layers(prepared.model):
+        passes += FORWARD * len(prepared.training) * frozen / len(layers_of(prepared.model))
     if plan.head_start == "logistic":
         passes += FORWARD * min(len(prepared.training), MOST)  # for the vectors of the regression
     return round(passes, 3)
@@ -43,15 +45,15 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
 def passes_per_step(method: Any, clean: float, model: nn.Module) -> float:
     """The passes of a training step for each text of its batch; their mean, if a step's level is drawn."""
     frozen = frozen_layers(model)
-    saved = 2 * FORWARD * frozen / len(layers_of(model)) if frozen else 0.0  # by a pass without the backward one there
+    saved = frozen / len(layers_of(model)) if frozen else 0.0  # by a pass that begins above
     if method is None:
         return 1 - saved
     guide = method.guide
     if clean == 0:
         return 1 - saved + guide_passes(guide, model)
     if isinstance(guide, CleanPassGuide):  # it reads what the clean pass has computed
-        return 2 - 1.5 * saved
-    levels = getattr(method, "levels", None) or [getattr(method, "level", None)]
+        return 2 - 2 * saved
+    levels = levels_of(method)
     return 2 - 2 * saved + guide_passes(guide, model) - sum(shared(model, level) for level in levels) / len(levels)
 
 
@@ -62,14 +64,15 @@ def guide_passes(guide: Any, model: nn.Module) -> float:
     if isinstance(guide, Gradient):  # forward, and backward without the gradients of the weights
         return 2 * FORWARD
     if isinstance(guide, Attention):  # forward up to the layer, of which only the attention is computed
-        return FORWARD * (guide.layer % depth(model)) / len(layers_of(model)) if depth(model) else 0.0
+        below = guide.layer % depth(model) - frozen_layers(model) if depth(model) else 0
+        return FORWARD * below / len(layers_of(model)) if below > 0 else 0.0
     return 1.0
 
 
-def shared(model: nn.Module, level: str | int | float | None) -> float:
+def shared(model: nn.Module, level: str | int | float) -> float:
     """The passes, from 0 to 1, of the layers that the clean and the mixed pass share, where texts meet at a level."""
-    last = None if level is None else trunk_level(model, level)
+    last = trunk_level(model, level)
     if last is None:
         return 0.0
     layers = list(layers_of(model)).index(last) + 1
-    return (layers - 2 * FORWARD * min(layers, frozen_layers(model))) / len(layers_of(model))
+    return (layers - min(layers, frozen_layers(model))) / len(layers_of(model))

@@ -21,7 +21,7 @@ from salience.data.task import Task
 from salience.errors import InputError
 from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
-from salience.mixing.method import resolved
+from salience.mixing.method import lowest_level, resolved
 from salience.models.architectures import architecture, build, own_settings
 from salience.models.loading import load_classifier, longest_text
 from salience.models.precision import for_predictions, resolve_precision
@@ -29,8 +29,8 @@ from salience.processes import check_launcher, world_size
 from salience.training.callbacks import UNTRACKED, Tracking
 from salience.training.head import (
     begin_as_regression,
-    freeze_lowest,
     recognised_stages,
+    train_top,
     used_head_start,
     used_pooling,
     with_pooling,
@@ -142,12 +142,14 @@ def prepare(
         f"texts, learning rate {plan.learning_rate:.2g}, seed {plan.seed}"
     )
     procedure = choose_procedure(architecture(model).procedure, plan.procedure_options)
-    if plan.freeze is not None:
-        freeze_lowest(model, plan.freeze)
     if plan.contrastive:
         recognised_stages(model, "--set contrastive")
     method = choose_method(plan.method, plan.method_options) if method is None else method
     method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
+    trained = plan.trained_layers
+    if isinstance(trained, int) and train_top(model, trained, lowest_level(method, model)) is None:
+        note(f"all layers are trained: {plan.method} needs what lies below the highest {trained}")
+        plan = replace(plan, trained_layers="all")
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
     procedure.check(model)
@@ -206,7 +208,8 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
             f"processes); choose a multiple of {parts}"
         )
     shared = plan.trained_share is not None and plan.trained_share < 1
-    given_up = {"contrastive": plan.contrastive, "freeze": plan.freeze is not None, "trained_share": shared}
+    above = plan.trained_layers != "all"
+    given_up = {"contrastive": plan.contrastive, "trained_layers": above, "trained_share": shared}
     if own.procedure == "turns" and (asked := [option for option, is_asked in given_up.items() if is_asked]):
         raise InputError(f"VAT is trained by turns, which has no {asked[0]}: leave it out, or take another model")
     if shared and validated:

@@ -62,6 +62,11 @@ OPTIONS = Kind(
     ),
     normal=plain_value,
 )
+LAYERS = Kind(
+    "a whole number from 1 to 1,000, or all",
+    lambda value: value == "all" or (str(value).isdecimal() and 1 <= int(value) <= 1000),
+    normal=lambda value: value if value == "all" else int(value),
+)
 WEIGHTS = Kind(
     "a text such as none or auto, or names with a number each",
     lambda value: (
@@ -230,9 +235,13 @@ class Recipe(DataSettings):
     dropout: float | None = setting(
         None, SHARE, "dropout probability of the encoder's states and attention in training", "the model's own"
     )
-    freeze: int | None = setting(
-        None, whole_between(0, 1000), "number of the lowest encoder layers that are not trained; the embeddings are "
-        "not trained either, 0 for them alone", "none",
+    trained_layers: int | str = setting(
+        "all", LAYERS, "encoder layers that are trained, counted from the top; all includes the embeddings, and is "
+        "used where a method mixes, or its guide reads, what lies below"
+    )  # fmt: skip
+    kept_memory: float = setting(
+        2.0, between(0, 10_000), "gigabytes of memory for the states of texts below the trained layers; those of "
+        "further texts are computed again in every epoch"
     )  # fmt: skip
     contrastive: float | None = setting(
         None, between(0, 0.99), "weight, from 0 to 1, of a contrastive loss on the vectors that the head reads",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from transformers.trainer_callback import ExportableState
 from transformers.trainer_utils import TrainOutput
 
 from salience.batch import Batch
+from salience.classify.kept_states import KeptStates
 from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded
 from salience.errors import InputError
@@ -146,6 +148,7 @@ class MixTrainer(Trainer):
         group_by_length: whether batches consist of texts of similar length; all batches are full then.
         head_rate: learning rate of the head, as a multiple of that of the encoder.
         unmixed: what training without a method minimises, such as `Contrastive(0.3, 0.1)`.
+        kept: states below the trained layers, at which every pass begins.
         **options: further arguments of the Trainer. `encode_texts` makes data sets with `input_ids` and `labels`.
 
     Texts are mixed within a batch on one device. The loss of a step is the mean over all its texts, however they are
@@ -171,6 +174,7 @@ class MixTrainer(Trainer):
         group_by_length: bool = True,
         head_rate: float = 1.0,
         unmixed: Unmixed = plain,
+        kept: KeptStates | None = None,
         **options,
     ):
         tokenizer = options.get("processing_class")
@@ -197,7 +201,7 @@ class MixTrainer(Trainer):
             )
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
-        self.group_by_length = group_by_length
+        self.group_by_length, self.kept = group_by_length, kept
         self.head_rate = head_rate
         # With fp16, single steps overflow, and the gradient scaler skips them.
         self.admitted = OVERFLOWS * self.args.gradient_accumulation_steps if self.args.fp16 else 0
@@ -224,7 +228,7 @@ class MixTrainer(Trainer):
         # Gradients are averaged over processes, so the part of a process is multiplied by their number.
         part = len(batch) * self.args.world_size / texts
         total = torch.zeros((), device=self.args.device)
-        with self.compute_loss_context_manager():
+        with self.compute_loss_context_manager(), self.beginning(model, batch):
             for loss in self.objective(model, batch):
                 self.accelerator.backward(loss * part)
                 total += loss.detach() * part
@@ -257,10 +261,14 @@ class MixTrainer(Trainer):
     def prediction_step(self, model: nn.Module, inputs: dict, prediction_loss_only: bool, ignore_keys=None):
         """The loss, logits (B, C) and labels, (B,) or (B, C), of the plain model: evaluation does not mix."""
         batch = self.batch(inputs)
-        with torch.no_grad(), self.compute_loss_context_manager():
+        with torch.no_grad(), self.compute_loss_context_manager(), self.beginning(model, batch):
             logits = forward(model, batch)
             loss = None if batch.labels is None else loss_for(self.model)(logits, batch.labels)
         return loss, None if prediction_loss_only else logits, batch.labels
+
+    def beginning(self, model: nn.Module, batch: Batch) -> AbstractContextManager[None]:
+        """Inside the `with`, passes of a batch begin at its kept states, if there are any."""
+        return nullcontext() if self.kept is None else self.kept.beginning(model, batch)
 
     def first_batches(self, rows: int = 256, size: int = 32) -> Iterator[Batch]:
         """Batches of the first training rows, in the order of the data set."""
