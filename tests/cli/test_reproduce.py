@@ -110,7 +110,7 @@ def test_pictures_that_cannot_be_drawn_are_refused_before_anything_is_run(reprod
     for name in ("dropmix-table5", "uaftc-table2"):
         changed(monkeypatch, name, run=None)
     refused(reproduce("dropmix-table5", "--sets", "sst2", "--pictures", tmp_path / "none"),
-            "--pictures: dropmix-table5 has none; these tables have some: uaftc-table2")  # fmt: skip
+            "--pictures: dropmix-table5 does not take it; these tables do: uaftc-table2")  # fmt: skip
     assert not (tmp_path / "none").exists()
     (tmp_path / "a file").write_text("")
     for place in ("a file", "a file/below"):
@@ -137,7 +137,7 @@ def test_another_encoder(reproduce, tmp_path, monkeypatch):
     again = reproduce("ssmix-table2", "--sets", "sst2", "--results", file)
     assert again.code == 0 and {row["model"] for row in rows(file)} == {str(other), "minilm"}
     refused(reproduce("ssmix-table2", "--sets", "sst2", "--model", tmp_path / "none"), "none")
-    refused(reproduce("vat", "--model", other), "--model: vat has models of its own; these tables take another: ")
+    refused(reproduce("vat", "--model", other), "--model: vat does not take it; these tables do: ")
 
 
 def test_it_goes_on_where_it_was(reproduce, tmp_path, monkeypatch):
@@ -221,7 +221,7 @@ BAD = {  # the table, the options, and what the line says
     "no seed": ("vat", ["--seeds", "one"], ["'one' are no numbers; write --seeds 0,1,2"]),
     "no rows": ("ssmix-table2", ["--rows", "few"], ["'few' are no numbers; write --rows 200,500"]),
     "a training set of nothing": ("ssmix-table2", ["--rows", "0"], ["--rows 0: a training set has at least one row"]),
-    "rows of another table": ("vat", ["--rows", "20"], ["--rows: vat has one number of rows", "ssmix-table2"]),
+    "rows of another table": ("vat", ["--rows", "20"], ["--rows: vat does not take it", "ssmix-table2"]),
     "no part": ("vat", ["--part", "half"], ["--part half: write K/N"]),
     "half a part": ("vat", ["--part", "1"], ["--part 1/2"]),
     "a part of nothing": ("vat", ["--part", "1/0"], ["--part 1/2"]),

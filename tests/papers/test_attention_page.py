@@ -263,8 +263,8 @@ def test_words_are_no_markup(tmp_path, opened):
         AttentionOptions("embeddings", "dot"), WordRecipe(epochs=1, batch_size=10), replace(data, tokenised=True), 0
     )
     analysis = analyse(fitted.model, fitted.tokenizer, data)
-    pictures = draw_all([analysis], data.labels, 0, tmp_path)
-    page = attention_page([analysis], data.labels, 0, pictures, "Attention")
+    pictures = draw_all([analysis], data.labels, tmp_path)
+    page = attention_page([analysis], data.labels, pictures, "Attention")
     (tmp_path / "index.html").write_text(page, encoding="utf-8")
     page = opened(tmp_path)
     _, *found = table(page, 1)

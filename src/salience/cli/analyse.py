@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,18 +14,14 @@ from typer import Argument, Option, Typer
 from salience.cli import options
 from salience.cli.options import Command, of_recipe
 from salience.errors import InputError, counted, listed, nearest, quoted, unknown
-from salience.settings import is_whole, numbers
+from salience.settings import numbers
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from salience.classify import TextClassifier
     from salience.data.task import Task
-    from salience.papers.attentionmix.parts_of_speech import ByTag, Head, Meetings, Tagged, Tagger
+    from salience.papers.attentionmix.parts_of_speech import ByTag, Head, Meetings
     from salience.training.recipe import Recipe
 
 SCORED = ("dot", "additive")  # poolings with one attention score for each word
-SHAPES = "UCWG"  # of the windows in Figure 3a of DropMix
 WORDS = 15  # tokens listed for each channel
 
 app = Typer(help="Analyse what a trained model attends to, over a corpus.", no_args_is_help=True)
@@ -68,8 +64,6 @@ def attention(
     if model is not None and (idle := [option for option, value in asked.items() if value is not None]):
         raise InputError(f"{', '.join(idle)} would have no effect: with --model nothing is trained")
 
-    import csv
-
     from salience.classify import TextClassifier
     from salience.classify.classifier import with_one_label
     from salience.cli.rows import cannot
@@ -77,7 +71,7 @@ def attention(
     from salience.models.loading import load_trained, longest_text
     from salience.papers.attention_classifiers.options import WORD_ENCODERS, AttentionOptions, WordRecipe
     from salience.papers.uaftc.analysis import analyse, sweep
-    from salience.papers.uaftc.page import attention_page, category_rows, draw_all, word_rows
+    from salience.papers.uaftc.page import write_analysis
     from salience.report.terminal import say
     from salience.training.recipe import Recipe
 
@@ -113,23 +107,9 @@ def attention(
             with_one_label(TextClassifier(*loaded, 1), "salience analyse attention", model)
             task = read_first_texts(Recipe(**reading))  # nothing need be held out
             analyses = [analyse(*loaded, task, longest_text(*loaded, max_length))]
-    labels, shown = task.labels, 0
     with whole_folder(output) as folder:
-        pictures = draw_all(analyses, labels, shown, folder)
-        summary = {
-            "categories": [row for analysis in analyses for row in category_rows(analysis, labels)],
-            "trajectories": {f"{analysis.scale:g}": analysis.trajectory for analysis in analyses},
-        }
-        (folder / "summary.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
-        rows = list(word_rows(analyses[shown], labels))
-        with (folder / "words.csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            if rows:
-                writer = csv.DictWriter(file, list(rows[0]))
-                writer.writeheader()
-                writer.writerows(rows)
-        page = attention_page(analyses, labels, shown, pictures, f"Attention on {Path(data).name}")
-        (folder / "index.html").write_text(page, encoding="utf-8")
-    say(f"saved: {output}/index.html, words.csv, summary.json and {len(pictures)} pictures")
+        pictures = write_analysis(analyses, task.labels, f"Attention on {Path(data).name}", folder)
+    say(f"saved: {output}/index.html, words.csv, summary.json and {pictures} pictures")
 
 
 def read_first_texts(recipe: Recipe, note: Callable[[str], None] = print) -> Task:
@@ -176,11 +156,14 @@ def pos(
     from salience.papers.attentionmix.parts_of_speech import (
         bars,
         given_tags,
+        head_of,
         head_table,
         meeting_map,
         meetings,
         named,
         tagged_attention,
+        tagged_by,
+        values_of_head,
     )
     from salience.report.pictures import save
     from salience.report.terminal import say, tell
@@ -231,87 +214,6 @@ def pos(
     say(f"saved: {output}/pos.json, pos.png and meetings.png, both also as svg")
 
 
-def head_of(text: str) -> Head:
-    """A head from the command line: "0:8" is head 8 of layer 0, "0" the mean of the heads of layer 0.
-
-    Raises:
-        InputError: it is neither.
-    """
-    layer, _, head = text.partition(":")
-    try:
-        return int(layer), int(head) if head else None
-    except ValueError:
-        raise InputError(f"{quoted(text)} is no head; write --heads 0:8,10:3, or a layer alone for its mean") from None
-
-
-def tagged_by(name: str | None, texts: Sequence[str]) -> list[Tagged]:
-    """The tags that a spaCy pipeline, or a function of the user's, gives the words of each text.
-
-    Raises:
-        InputError: the tagger fails, or gives something other than tags.
-    """
-    tagger = tagger_named(name)
-    try:
-        tagged = [list(words) for words in tagger(texts)]
-    except InputError:
-        raise
-    except Exception as error:  # the user's own code
-        raise InputError(f"--tagger {name}: {type(error).__name__}: {error}") from error
-    if len(tagged) != len(texts):
-        raise InputError(f"--tagger {name}: it gave the tags of {len(tagged)} texts for {len(texts)}")
-    for word in (word for words in tagged for word in words):
-        valid = isinstance(word, tuple | list) and len(word) == 3
-        if not (valid and is_whole(word[0]) and is_whole(word[1]) and isinstance(word[2], str)):
-            raise InputError(f'--tagger {name}: a word is (from, to, tag), as (0, 3, "DET"), not {word!r:.60}')
-    return tagged
-
-
-def tagger_named(name: str | None) -> Tagger:
-    """A spaCy pipeline, or a function of the user's as module:function, which may be in the current folder.
-
-    Raises:
-        InputError: it cannot be imported, or is not a function.
-    """
-    import sys
-    from importlib import import_module
-
-    from salience.papers.attentionmix.parts_of_speech import SpacyTagger
-
-    if name is None or ":" not in name:
-        return SpacyTagger() if name is None else SpacyTagger(name)
-    module, _, function = name.partition(":")
-    sys.path.append("")
-    try:
-        tagger = getattr(import_module(module), function)
-    except Exception as error:  # the user's own code
-        raise InputError(f"--tagger {name}: {error}") from error
-    finally:
-        sys.path.remove("")
-    if not callable(tagger):
-        raise InputError(f"--tagger {name}: {function} is no function")
-    return tagger
-
-
-def values_of_head(head: Head, by_tag: ByTag, met: Meetings) -> dict:
-    """The values of one head as they are written to pos.json."""
-    from salience.report.pictures import numbers
-
-    values = zip(by_tag.tags, by_tag.count, by_tag.mean, by_tag.relative, by_tag.difference, strict=True)
-    return {
-        "layer": head[0], "head": head[1], "mean": by_tag.overall,
-        "tags": {
-            tag: {
-                "count": int(count), "mean": float(mean), "relative": float(relative), "difference": float(difference)
-            }
-            for tag, count, mean, relative, difference in values
-        },
-        "mixtures": {
-            "tags": met.tags, "own words keep": numbers(met.own), "partner's words take": numbers(met.partner),
-            "own words keep, by partner's tag": [numbers(row) for row in met.kept],
-        },
-    }  # fmt: skip
-
-
 @app.command(cls=Command)
 def channels(
     model: options.Model,
@@ -338,7 +240,7 @@ def channels(
     from salience.data.labels import visible
     from salience.data.values import well_formed
     from salience.files import check_folder, whole_folder
-    from salience.papers.dropmix.channels import draw_importance, draw_patches, scan_channels
+    from salience.papers.dropmix.channels import draw_importance, draw_patches, kept_patches, scan_channels
     from salience.report.pictures import numbers, save
     from salience.report.terminal import say
     from salience.runs.folder import trained_columns
@@ -385,31 +287,6 @@ def channels(
             tokens, kept = kept_patches(classifier, sentence, ratio)
             save(partial(draw_patches, tokens=tokens, kept=kept), folder / "patches", size=(11, 7), panels=(2, 2))
     say(f"saved: {output}/channels.json, channels.png" + ("" if sentence is None else ", patches.png"))
-
-
-def kept_patches(classifier: TextClassifier, text: str, ratio: float) -> tuple[list[str], dict[str, np.ndarray]]:
-    """What DropMix keeps of a text, by the shape of its windows.
-
-    Returns:
-        The T tokens, and by the name of the method the values that are kept, bool (T, D).
-    """
-    from salience.batch import Batch
-    from salience.data.batching import Collator
-    from salience.hooks.hooks import evaluating
-    from salience.mixing import METHODS
-
-    ids = classifier.tokenizer(text, truncation=True, max_length=classifier.max_length)["input_ids"]
-    batch = Batch(**Collator.of(classifier.tokenizer)([{"input_ids": ids}])).to(classifier.model.device)
-    methods = {f"DropMix-{shape}": METHODS[f"dropmix-{shape.lower()}"](ratio=ratio) for shape in SHAPES}
-    with evaluating(classifier.model):
-        guide = methods["DropMix-U"].guide  # the same for all shapes
-        assert guide is not None
-        scores = guide(classifier.model, batch)
-    kept = {
-        name: method(batch, scores).keep[0].expand(scores.shape[1:]).cpu().numpy().astype(bool)
-        for name, method in methods.items()
-    }
-    return list(classifier.tokenizer.convert_ids_to_tokens(ids)), kept
 
 
 @app.command(cls=Command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,7 +58,10 @@ def reproduce(
     chosen = None if sets is None else comma_separated(sets)
     draws = numbers(seeds, ",", "--seeds 0,1,2")
     if merge:
-        check_idle({"--data-dir": data_dir, "--part": part, "--ray": ray, "--jobs": None if jobs == 1 else jobs})
+        idle = {"--data-dir": data_dir, "--part": part, "--ray": ray, "--jobs": None if jobs == 1 else jobs}
+        for option, value in idle.items():
+            if value is not None:
+                raise InputError(f"{option} has no effect with --merge, which runs nothing: leave out one of them")
         runs = merge_results(asked, chosen, draws, file, merge, say)
     else:
         with GridProgress() as progress:
@@ -74,42 +76,25 @@ def reproduce(
 
 
 def asked_table(name: str, model: str | None, rows: str | None, pictures: Path | None) -> Table[Any]:
-    """The table with the encoder and the numbers of rows that are asked for.
-
-    What it cannot do is refused here, before hours of runs.
-
-    Raises:
-        InputError: the table does not take an option, or a value is invalid.
-    """
+    """The table with the encoder and the numbers of rows that are asked for; checked before hours of runs."""
     from salience.files import check_folder
     from salience.models.loading import load_configuration
     from salience.papers.tables import TABLES
 
-    def having(field: str) -> str:
-        return listed([name for name, load in TABLES.items() if getattr(load(), field) is not None])
-
     table = TABLES[name]()
+    asked = {"of_model": ("--model", model), "resized": ("--rows", rows), "pictures": ("--pictures", pictures)}
+    for field, (option, value) in asked.items():
+        if value is not None and getattr(table, field) is None:
+            able = [other for other, load in TABLES.items() if getattr(load(), field) is not None]
+            raise InputError(f"{option}: {name} does not take it; these tables do: {listed(able)}")
     if model is not None:
-        if table.of_model is None:
-            raise InputError(f"--model: {name} has models of its own; these tables take another: {having('of_model')}")
         load_configuration(model)
         table = table.of_model(model)
     if rows is not None:
-        if table.resized is None:
-            raise InputError(f"--rows: {name} has one number of rows; these tables vary it: {having('resized')}")
         sizes = numbers(rows, ",", "--rows 200,500")
         if min(sizes) < 1:
             raise InputError(f"--rows {rows}: a training set has at least one row")
         table = table.resized(sizes)
     if pictures is not None:
-        if table.pictures is None:
-            raise InputError(f"--pictures: {name} has none; these tables have some: {having('pictures')}")
         check_folder(pictures, overwrite=True)
     return table
-
-
-def check_idle(options: Mapping[str, object]) -> None:
-    """Raises an `InputError` for an option that was given beside --merge; its value is None if it was not."""
-    for option, value in options.items():
-        if value is not None:
-            raise InputError(f"{option} has no effect with --merge, which runs nothing: leave out one of them")

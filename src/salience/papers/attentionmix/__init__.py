@@ -1,3 +1,1 @@
 """Lewy and Mańdziuk, "AttentionMix" (2023, arXiv:2309.11104)."""
-
-from __future__ import annotations

@@ -5,8 +5,10 @@ Lewy and Mańdziuk (2023), AttentionMix, arXiv:2309.11104, section 6.5 and Figur
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -20,8 +22,9 @@ from transformers import PreTrainedTokenizerBase
 from salience.data.encoding import SPECIAL, encode_texts, word_spans
 from salience.errors import InputError, counted, quoted
 from salience.explainers.explain import explain_tokens
-from salience.report.pictures import COLOURS, HoverTexts, Marks
+from salience.report.pictures import COLOURS, HoverTexts, Marks, numbers
 from salience.report.terminal import literal, titled
+from salience.settings import is_whole
 
 Tagged = list[tuple[int, int, str]]  # the words of a text: first character, character after the last, tag
 Tagger = Callable[[Sequence[str]], Iterator[Tagged]]
@@ -29,11 +32,7 @@ Tagger = Callable[[Sequence[str]], Iterator[Tagged]]
 
 @dataclass(frozen=True)
 class SpacyTagger:
-    """Yields the tagged words of each text, without white space, by universal parts of speech of a spaCy pipeline.
-
-    Raises:
-        InputError: spaCy or the pipeline is not installed.
-    """
+    """Yields the tagged words of each text, without white space, by universal parts of speech of a spaCy pipeline."""
 
     name: str = "en_core_web_sm"
 
@@ -54,12 +53,43 @@ class SpacyTagger:
             yield [(word.idx, word.idx + len(word), word.pos_) for word in document if not word.is_space]
 
 
-def given_tags(text: str, tags: Sequence[str], row: int) -> Tagged:
-    """The tagged words of a text with one tag for each word between white space; `row` is for messages.
+def tagged_by(name: str | None, texts: Sequence[str]) -> list[Tagged]:
+    """The tags that a spaCy pipeline, or a function of the user's, gives the words of each text."""
+    tagger = tagger_named(name)
+    try:
+        tagged = [list(words) for words in tagger(texts)]
+    except InputError:
+        raise
+    except Exception as error:  # the user's own code
+        raise InputError(f"--tagger {name}: {type(error).__name__}: {error}") from error
+    if len(tagged) != len(texts):
+        raise InputError(f"--tagger {name}: it gave the tags of {len(tagged)} texts for {len(texts)}")
+    for word in (word for words in tagged for word in words):
+        valid = isinstance(word, tuple | list) and len(word) == 3
+        if not (valid and is_whole(word[0]) and is_whole(word[1]) and isinstance(word[2], str)):
+            raise InputError(f'--tagger {name}: a word is (from, to, tag), as (0, 3, "DET"), not {word!r:.60}')
+    return tagged
 
-    Raises:
-        InputError: the numbers of words and tags differ; names the row.
-    """
+
+def tagger_named(name: str | None) -> Tagger:
+    """A spaCy pipeline, or a function of the user's as module:function, which may be in the current folder."""
+    if name is None or ":" not in name:
+        return SpacyTagger() if name is None else SpacyTagger(name)
+    module, _, function = name.partition(":")
+    sys.path.append("")
+    try:
+        tagger = getattr(import_module(module), function)
+    except Exception as error:  # the user's own code
+        raise InputError(f"--tagger {name}: {error}") from error
+    finally:
+        sys.path.remove("")
+    if not callable(tagger):
+        raise InputError(f"--tagger {name}: {function} is no function")
+    return tagger
+
+
+def given_tags(text: str, tags: Sequence[str], row: int) -> Tagged:
+    """The tagged words of a text with one tag for each word between white space; `row` is for messages."""
     spans = word_spans(text)
     if len(spans) != len(tags):
         raise InputError(
@@ -70,11 +100,7 @@ def given_tags(text: str, tags: Sequence[str], row: int) -> Tagged:
 
 
 def in_order(text: str, tagged: Tagged, number: int) -> Tagged:
-    """The tagged words of a text in the order of the text; a tagger may return them in any order.
-
-    Raises:
-        InputError: a word is empty or outside the text, or two words overlap; names the text and the words.
-    """
+    """The tagged words of a text in the order of the text; a tagger may return them in any order."""
     ordered = sorted((start, end, tag) for start, end, tag in tagged)
     for start, end, tag in ordered:
         if not 0 <= start < end <= len(text):
@@ -93,19 +119,12 @@ def in_order(text: str, tagged: Tagged, number: int) -> Tagged:
 
 @dataclass(frozen=True)
 class ByTag:
-    """The mean of a score over the words, or tokens, of each of G parts of speech.
+    """The mean of a score over the words, or tokens, of each of G parts of speech."""
 
-    Attributes:
-        tags: the parts of speech, sorted.
-        count: number of words of each (G,).
-        mean: mean score of each (G,).
-        overall: mean score of all words.
-    """
-
-    tags: list[str]
-    count: np.ndarray
-    mean: np.ndarray
-    overall: float
+    tags: list[str]  # the parts of speech, sorted
+    count: np.ndarray  # number of words of each (G,)
+    mean: np.ndarray  # mean score of each (G,)
+    overall: float  # mean score of all words
 
     @property
     def relative(self) -> np.ndarray:
@@ -119,11 +138,7 @@ class ByTag:
 
 
 def by_tag(scores: ArrayLike, tags: ArrayLike) -> ByTag:
-    """Averages scores (N,) by tag (N,).
-
-    Raises:
-        ValueError: there are no tags.
-    """
+    """Averages scores (N,) by tag (N,)."""
     tags = np.asarray(tags)
     if not len(tags):
         raise ValueError("no word has a part of speech")
@@ -134,17 +149,11 @@ def by_tag(scores: ArrayLike, tags: ArrayLike) -> ByTag:
 
 @dataclass(frozen=True)
 class TaggedScores:
-    """Scores of the tagged tokens, or words, of texts. Special tokens are left out.
+    """Scores of the tagged tokens, or words, of texts. Special tokens are left out."""
 
-    Attributes:
-        scores: of each text (U,), or (U, H) for H heads.
-        tags: the part of speech of each token of each text (U,).
-        places: the position of each token in its text (U,), special tokens counted.
-    """
-
-    scores: list[np.ndarray]
-    tags: list[np.ndarray]
-    places: list[np.ndarray]
+    scores: list[np.ndarray]  # of each text (U,), or (U, H) for H heads
+    tags: list[np.ndarray]  # the part of speech of each token of each text (U,)
+    places: list[np.ndarray]  # the position of each token in its text (U,), special tokens counted
 
     def by_tag(self) -> ByTag:
         """The scores of all texts, averaged by tag."""
@@ -157,14 +166,8 @@ def tagged_attention(
 ) -> TaggedScores:  # fmt: skip
     """The attention that the tagged words of texts receive. A token has the tag of the word that it is a part of.
 
-    Args:
-        attention: an explainer such as `Attention(layer, head)`; it may also return the scores of H heads (B, T, H).
-            With `mean=False` of `Attention`, a token of a long text has the weight of a token of a short text.
-        max_length: number of tokens read of a text; None reads all.
-        words: whether to sum the scores of the tokens of a word; the word has the position of its first token.
-
-    Raises:
-        InputError: a tagged word is empty or outside its text, or two of them overlap.
+    `attention` is an explainer; it may also return the scores of H heads (B, T, H). With `words`, the scores of the
+    tokens of a word are summed, and the word has the position of its first token.
     """
     ordered = [
         in_order(text, spans, number) for number, (text, spans) in enumerate(zip(texts, tagged, strict=True), 1)
@@ -193,17 +196,11 @@ class Meetings:
 
     Two texts are mixed position by position: a word with attention b_1 that meets a word with attention b_2 keeps
     the share b_1 / (b_1 + b_2) (Eq. 7), and the partner's word has the rest. The paper analyses the attention of x_1
-    alone and leaves that of x_2 to future work.
+    alone and leaves that of x_2 to future work."""
 
-    Attributes:
-        tags: the G parts of speech, sorted.
-        count: (G, G), how often a word of a tag (row) meets a partner's word of a tag (column).
-        kept: (G, G), the mean share that the word keeps; NaN where such words never meet.
-    """
-
-    tags: list[str]
-    count: np.ndarray
-    kept: np.ndarray
+    tags: list[str]  # the G parts of speech, sorted
+    count: np.ndarray  # (G, G), how often a word of a tag (row) meets a partner's word of a tag (column)
+    kept: np.ndarray  # (G, G), the mean share that the word keeps; NaN where such words never meet
 
     @property
     def own(self) -> np.ndarray:
@@ -244,9 +241,36 @@ def meetings(texts: TaggedScores, partner: np.ndarray) -> Meetings:
 Head = tuple[int, int | None]  # layer and head; None is the mean over the layer's heads
 
 
+def head_of(text: str) -> Head:
+    """A head from the command line: "0:8" is head 8 of layer 0, "0" the mean of the heads of layer 0."""
+    layer, _, head = text.partition(":")
+    try:
+        return int(layer), int(head) if head else None
+    except ValueError:
+        raise InputError(f"{quoted(text)} is no head; write --heads 0:8,10:3, or a layer alone for its mean") from None
+
+
 def named(head: Head) -> str:
     """What a head is called: "layer 0, head 8"."""
     return f"layer {head[0]}, " + ("mean of its heads" if head[1] is None else f"head {head[1]}")
+
+
+def values_of_head(head: Head, by_tag: ByTag, met: Meetings) -> dict:
+    """The values of one head as they are written to pos.json."""
+    values = zip(by_tag.tags, by_tag.count, by_tag.mean, by_tag.relative, by_tag.difference, strict=True)
+    return {
+        "layer": head[0], "head": head[1], "mean": by_tag.overall,
+        "tags": {
+            tag: {
+                "count": int(count), "mean": float(mean), "relative": float(relative), "difference": float(difference)
+            }
+            for tag, count, mean, relative, difference in values
+        },
+        "mixtures": {
+            "tags": met.tags, "own words keep": numbers(met.own), "partner's words take": numbers(met.partner),
+            "own words keep, by partner's tag": [numbers(row) for row in met.kept],
+        },
+    }  # fmt: skip
 
 
 def head_table(by_head: Mapping[Head, ByTag], title: str) -> Table:

@@ -78,17 +78,11 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
 
 @dataclass(frozen=True)
 class Maps:
-    """What a sweep found on one set, means over its finished seeds. A value that was not measured is NaN.
+    """What a sweep found on one set, means over its finished seeds. A value that was not measured is NaN."""
 
-    Args:
-        accuracies: in percent, (L, H).
-        agreements: (L, H), from -1 to 1.
-        layers: the accuracies in percent by the means of the layers (L,).
-    """
-
-    accuracies: np.ndarray
-    agreements: np.ndarray
-    layers: np.ndarray
+    accuracies: np.ndarray  # in percent, (L, H)
+    agreements: np.ndarray  # (L, H), from -1 to 1
+    layers: np.ndarray  # the accuracies in percent by the means of the layers (L,)
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Maps:
@@ -110,11 +104,9 @@ class Maps:
 
 
 def finished_seeds(rows: Sequence[Row]) -> list[Row]:
-    """The rows of the seeds that have all trainings of the seed with the most of them, of one set and size.
-
-    A seed draws training rows of its own, which shifts the accuracies of all heads. Where some heads have a seed more
-    than others, their means would rank the seeds and not the heads.
-    """
+    """The rows of the seeds that have all trainings of the seed with the most of them, of one set and size."""
+    # A seed draws its own training rows, which shifts the accuracies of all heads: with a seed more for some heads,
+    # means would rank the seeds and not the heads.
     trained: dict[int, set] = {row["seed"]: set() for row in rows}
     for row in rows:
         trained[row["seed"]].add((row["layer"], row["head"]))
@@ -197,10 +189,7 @@ def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
 
 
 def draw_maps(panels: Sequence[Axes], accuracies: np.ndarray, agreements: np.ndarray, title: str) -> HoverTexts:
-    """Two maps with a line for each layer and a column for each head: accuracies in percent and agreements (L, H).
-
-    An accuracy is NaN where a head was not trained by.
-    """
+    """Two maps with a line for each layer and a column for each head: accuracies in percent and agreements (L, H)."""
     texts: dict[Marks, list[str]] = {}
     shown = ((accuracies, "accuracy of a training by the head, %", "{:.1f} %"),
              (agreements, "agreement of the head with the gradient", "{:+.2f}"))  # fmt: skip

@@ -23,11 +23,8 @@ LAYERS = {  # of these, from 0
 
 
 def as_deep(layer: int, depth: int) -> int:
-    """The layer of an encoder of so many layers at the depth of one of the paper's 12, both from 0.
-
-    A layer ends at a fraction (layer + 1) / 12 of the paper's encoder. Its counterpart is the first layer that reaches
-    this fraction of the encoder at hand: of MiniLM's six layers, each stands for two of the paper's.
-    """
+    """The layer of an encoder of so many layers at the depth of one of the paper's 12, both from 0."""
+    # The layer ends at (layer + 1) / 12 of the paper's encoder; the first that reaches this fraction stands for it.
     return ceil((layer + 1) * depth / DEPTH) - 1
 
 

@@ -1,3 +1,1 @@
 """Kong et al., "DropMix" (EMNLP 2022, doi:10.18653/v1/2022.emnlp-main.57): its tables."""
-
-from __future__ import annotations

@@ -15,28 +15,27 @@ import torch
 from matplotlib.axes import Axes
 from torch import nn
 
-from salience.data.batching import DIFFERENTIATED, in_order, like_length
+from salience.batch import Batch
+from salience.classify import TextClassifier
+from salience.data.batching import DIFFERENTIATED, Collator, in_order, like_length
 from salience.data.encoding import Encoded
 from salience.explainers.gradient import gradient_map
 from salience.hooks.hooks import evaluating
+from salience.mixing import METHODS
 from salience.report.pictures import COLOURS, HoverTexts, Marks
 from salience.spans import best_patch, part_length
+
+SHAPES = "UCWG"  # of the windows in Figure 3a
 
 
 @dataclass(frozen=True)
 class Channels:
-    """The channels that DropMix-C would drop in each of N labelled texts, and the token that each responds to most.
+    """The channels that DropMix-C would drop in each of N labelled texts, and the token that each responds to most."""
 
-    Attributes:
-        selected: (N, D), true for the channels that would be dropped.
-        strongest: (N, D), the id of the token with the largest gradient in a channel; -1 for a text that has special
-            tokens only.
-        labels: class indices (N,).
-    """
-
-    selected: np.ndarray
+    selected: np.ndarray  # (N, D), true for the channels that would be dropped
+    # (N, D), the id of the token with the largest gradient in a channel; -1 for a text that has special tokens only
     strongest: np.ndarray
-    labels: np.ndarray
+    labels: np.ndarray  # class indices (N,)
 
     def importance(self, classes: int) -> np.ndarray:
         """The share of the texts of each class in which a channel is selected (C, D); NaN for a class without
@@ -46,10 +45,7 @@ class Channels:
         return total / np.where(number > 0, number, np.nan)[:, None]
 
     def preference(self, classes: int) -> np.ndarray:
-        """The importance of a channel for a class minus the mean of that for the other classes (C, D).
-
-        NaN for a class without texts.
-        """
+        """The importance of a channel for a class minus the mean of that for the other classes (C, D)."""
         importance = self.importance(classes)
         there = np.isfinite(importance).all(1)
         others = importance[there].sum(0) - np.where(there[:, None], importance, 0)
@@ -63,10 +59,8 @@ class Channels:
         return Counter(tokens[tokens >= 0].tolist())
 
     def leading(self, classes: int, top: int) -> dict[int, dict[int, Counter[int]]]:
-        """The channels with the largest preference for each class that has texts, with the counts of `contributed`.
-
-        Class index to channel index, in descending order of preference.
-        """
+        """The channels with the largest preference for each class that has texts, with the counts of
+        `contributed`."""
         return {
             label: {
                 channel: self.contributed(label, channel)
@@ -78,11 +72,8 @@ class Channels:
 
 
 def scan_channels(model: nn.Module, texts: Encoded, ratio: float) -> Channels:
-    """Selects the channels of labelled texts, with one forward and one backward pass to the embeddings.
-
-    The floor(ratio D) channels with the largest gradient of the loss of the true label are selected, with the fixed
-    lambda of DropMix-C, from 0 to 1. Channels that tie for the last places are all left out.
-    """
+    """Selects the channels of labelled texts, with one forward and one backward pass to the embeddings."""
+    # The floor(ratio D) channels with the largest gradient; those that tie for the last places are all left out.
     selected, strongest = [], []
     for rows, batch in like_length(model, texts, labelled=True, tokens=DIFFERENTIATED):
         with evaluating(model):
@@ -96,6 +87,22 @@ def scan_channels(model: nn.Module, texts: Encoded, ratio: float) -> Channels:
         token = batch.input_ids.gather(1, position).where(words.any(1, keepdim=True), -1)
         strongest.append((rows, token.cpu().numpy()))
     return Channels(in_order(selected), in_order(strongest), np.asarray(texts.labels))
+
+
+def kept_patches(classifier: TextClassifier, text: str, ratio: float) -> tuple[list[str], dict[str, np.ndarray]]:
+    """What DropMix keeps of a text, by the shape of its windows."""
+    ids = classifier.tokenizer(text, truncation=True, max_length=classifier.max_length)["input_ids"]
+    batch = Batch(**Collator.of(classifier.tokenizer)([{"input_ids": ids}])).to(classifier.model.device)
+    methods = {f"DropMix-{shape}": METHODS[f"dropmix-{shape.lower()}"](ratio=ratio) for shape in SHAPES}
+    with evaluating(classifier.model):
+        guide = methods["DropMix-U"].guide  # the same for all shapes
+        assert guide is not None
+        scores = guide(classifier.model, batch)
+    kept = {
+        name: method(batch, scores).keep[0].expand(scores.shape[1:]).cpu().numpy().astype(bool)
+        for name, method in methods.items()
+    }
+    return list(classifier.tokenizer.convert_ids_to_tokens(ids)), kept
 
 
 def draw_importance(

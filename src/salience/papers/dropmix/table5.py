@@ -45,10 +45,7 @@ PUBLISHED = {
 
 
 def run(cell: Cell, data_dir: Path | None) -> Row:
-    """Trains one model and lists the leading channels of each class with their words.
-
-    A word is recorded with its count and the share of it that belongs to the class.
-    """
+    """Trains one model and lists the leading channels of each class with their words."""
     started, data = time.time(), load(cell.set, data_dir, cell.seed)
     data = replace(data, training=drawn(data.training, ROWS, cell.seed))
     classifier = train_minilm(data, cell.set, "dropmix-c", cell.seed, LONGEST)
@@ -73,18 +70,14 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
 
 
 def class_shares(texts: Encoded, classes: int) -> np.ndarray:
-    """The share of each token that belongs to each class, (C, V), between 0 and 1.
-
-    It is the rate of the class's texts that contain the token, divided by the sum of this rate and the mean rate of
-    the other classes. V is the largest token id in the texts, plus one.
-    """
+    """The share of each token that belongs to each class, (C, V), between 0 and 1."""
     labels = np.asarray(texts.labels)
     tokens = [texts[row]["input_ids"] for row in range(len(texts))]
     containing = np.zeros((classes, max(map(max, tokens)) + 1))
     for row, label in zip(tokens, labels, strict=True):
         containing[label, np.unique(row)] += 1
     rate = containing / np.maximum(np.bincount(labels, minlength=classes), 1)[:, None]
-    others = (rate.sum(0) - rate) / (classes - 1)
+    others = (rate.sum(0) - rate) / (classes - 1)  # the mean rate of the other classes
     return rate / np.maximum(rate + others, np.finfo(float).tiny)
 
 

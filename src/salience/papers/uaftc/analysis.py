@@ -38,39 +38,24 @@ CHUNK = 1024  # word types in a batch
 
 @dataclass(frozen=True)
 class TokenScores:
-    """The scores of each of V word types, in float64.
+    """The scores of each of V word types, in float64."""
 
-    Attributes:
-        attention: attention scores (V,), divided by the scale.
-        polarity: polarity scores (V, K), with K = 1 for two classes and K = C otherwise.
-        weight: mean attention weights (V,), after the softmax; 1 for a text of one word.
-        occurrences: number of occurrences (V,); a type without any has scores of 0.
-    """
-
-    attention: Tensor
-    polarity: Tensor
-    weight: Tensor
-    occurrences: Tensor
+    attention: Tensor  # attention scores (V,), divided by the scale
+    polarity: Tensor  # polarity scores (V, K), with K = 1 for two classes and K = C otherwise
+    weight: Tensor  # mean attention weights (V,), after the softmax; 1 for a text of one word
+    occurrences: Tensor  # number of occurrences (V,); a type without any has scores of 0
 
 
 def polarity_of(polarity: np.ndarray, category: int) -> np.ndarray:
-    """The polarity scores (...) by which a category of words is judged, of scores (..., K).
-
-    With two classes (K = 1) there is one score. With more classes it is the score for the class of the category, or
-    the mean over classes for a category below 0, which belongs to no class.
-    """
-    if polarity.shape[-1] == 1:
+    """The polarity scores (...) by which a category of words is judged, of scores (..., K)."""
+    if polarity.shape[-1] == 1:  # two classes
         return polarity[..., 0]
+    # A category below 0 belongs to no class.
     return polarity[..., category] if category >= 0 else polarity.mean(-1)
 
 
 def check_scored(model: nn.Module) -> tuple[Attention, nn.Linear]:
-    """The pooling and the head of a model whose tokens have one attention score and a polarity score.
-
-    Raises:
-        ValueError: the model is no attention classifier with a linear head and one head of dot or additive attention,
-            or it predicts with VAT's compressor.
-    """
+    """The pooling and the head of a model whose tokens have one attention score and a polarity score."""
     if not isinstance(model, AttentionClassifier) or not isinstance(model.head, nn.Linear):
         raise ValueError(
             "polarity is defined for attention classifiers with a linear head; train one with --model attention:dot"
@@ -84,11 +69,7 @@ def check_scored(model: nn.Module) -> tuple[Attention, nn.Linear]:
 
 @torch.no_grad()
 def token_scores(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Attention scores (B, T), attention weights (B, T), polarity scores (B, T, K), and the mask of words (B, T).
-
-    Raises:
-        ValueError: the model has no such scores.
-    """
+    """Attention scores (B, T), attention weights (B, T), polarity scores (B, T, K), and the mask of words (B, T)."""
     pooling, head = check_scored(model)
     states, mask = pooled_states(model, batch)
     _, weights = pooling(states, mask)
@@ -97,11 +78,7 @@ def token_scores(model: AttentionClassifier, batch: Batch) -> tuple[Tensor, Tens
 
 def global_scores(model: AttentionClassifier, special: Iterable[int] = ()) -> TokenScores:
     """The scores of every word type in a text that consists of this word alone, between special tokens if there are
-    any.
-
-    Raises:
-        ValueError: the model has no such scores.
-    """
+    any."""
     special = list(special)
 
     def batches() -> Iterator[Batch]:
@@ -116,11 +93,7 @@ def global_scores(model: AttentionClassifier, special: Iterable[int] = ()) -> To
 
 
 def local_scores(model: AttentionClassifier, batches: Iterable[Batch]) -> TokenScores:
-    """The mean scores of every word type over its occurrences in texts.
-
-    Raises:
-        ValueError: the model has no such scores.
-    """
+    """The mean scores of every word type over its occurrences in texts."""
     _, head = check_scored(model)
     vocabulary, columns = model.config.vocab_size, head.weight.shape[0]
     attention, weight, number = (torch.zeros(vocabulary, dtype=torch.float64) for _ in range(3))
@@ -139,17 +112,11 @@ def local_scores(model: AttentionClassifier, batches: Iterable[Batch]) -> TokenS
 
 @dataclass(frozen=True)
 class Words:
-    """The vocabulary of a training set.
+    """The vocabulary of a training set."""
 
-    Attributes:
-        names: the words (V,).
-        counts: (V, C), occurrences in the training texts of each class.
-        category: (V,), class index, NEUTRAL or NONE, as `salience.audit.words.categories` gives it.
-    """
-
-    names: list[str]
-    counts: np.ndarray
-    category: np.ndarray
+    names: list[str]  # the words (V,)
+    counts: np.ndarray  # (V, C), occurrences in the training texts of each class
+    category: np.ndarray  # (V,), class index, NEUTRAL or NONE, as `salience.audit.words.categories` gives it
 
     @cached_property
     def association(self) -> np.ndarray | None:
@@ -158,11 +125,7 @@ class Words:
 
 
 def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Words:
-    """The vocabulary of V words of encoded training texts of C classes.
-
-    Raises:
-        ValueError: no word belongs to a class or is neutral.
-    """
+    """The vocabulary of V words of encoded training texts of C classes."""
     texts = [encoded[row]["input_ids"][encoded[row]["segment"] > 0] for row in range(len(encoded))]
     assert encoded.labels is not None  # training texts are labelled
     word_counts = counts(texts, encoded.labels, vocabulary, classes)
@@ -174,26 +137,16 @@ def words_of(tokenizer, encoded: Encoded, vocabulary: int, classes: int) -> Word
 
 @dataclass(frozen=True)
 class Analysis:
-    """The analysis of one trained model on one data set.
+    """The analysis of one trained model on one data set."""
 
-    Attributes:
-        scale: lambda, by which the attention scores are divided.
-        words: the vocabulary of the training texts.
-        alone: global scores, of every word as a text by itself.
-        in_texts: local scores, means over the training texts.
-        in_test: local scores, means over the test texts; None if there are none.
-        alignment: |V^T W|; None if it is not defined for the model.
-        test_accuracy: from 0 to 1; None if there are no test texts.
-        trajectory: mean global scores of every category after every epoch, as `Watcher` records them; else empty.
-    """
-
-    scale: float
-    words: Words
-    alone: TokenScores
-    in_texts: TokenScores
-    in_test: TokenScores | None
-    alignment: float | None
-    test_accuracy: float | None
+    scale: float  # lambda, by which the attention scores are divided
+    words: Words  # the vocabulary of the training texts
+    alone: TokenScores  # global scores, of every word as a text by itself
+    in_texts: TokenScores  # local scores, means over the training texts
+    in_test: TokenScores | None  # local scores, means over the test texts; None if there are none
+    alignment: float | None  # |V^T W|; None if it is not defined for the model
+    test_accuracy: float | None  # from 0 to 1; None if there are no test texts
+    # Mean global scores of every category after every epoch, as `Watcher` records them; else empty
     trajectory: list[dict]
 
 
@@ -201,11 +154,7 @@ def analyse(
     model: AttentionClassifier, tokenizer, data: Task, max_length: int | None = None, trajectory: list | None = None
 ) -> Analysis:
     """Analyses a trained model on a data set: training texts, from which the categories of words follow, and test
-    texts.
-
-    Raises:
-        ValueError: the model has no attention scores or no polarity scores, or has other labels than the data.
-    """
+    texts."""
     check_scored(model)
     known = [model.config.id2label[number] for number in range(model.config.num_labels)]
     if known != list(data.labels):
@@ -245,11 +194,7 @@ def sweep(
     max_length: int | None = None,
     say: Callable[[str], None] = print,
 ) -> list[Analysis]:
-    """Trains and analyses a model for every scale: what becomes of attention and polarity (Sun and Lu, section 5).
-
-    Raises:
-        ValueError: a scale is not allowed; nothing has been trained then.
-    """
+    """Trains and analyses a model for every scale: what becomes of attention and polarity (Sun and Lu, section 5)."""
     analyses = []
     scaled = {scale: replace(options, scale=scale) for scale in scales}
     for scale, scaled_options in scaled.items():
@@ -264,11 +209,7 @@ def sweep(
 
 
 class Watcher(TrainerCallback):
-    """Records the mean global scores of every category of words before training and after every epoch.
-
-    `rows` has a dictionary for every epoch, the first one before training: "epoch", "V^T W", and for every category
-    "attention CATEGORY" and "polarity CATEGORY".
-    """
+    """Records the mean global scores of every category of words before training and after every epoch."""
 
     def __init__(self, data: Task, max_length: int | None = None):
         self.data, self.max_length = data, max_length
@@ -276,14 +217,12 @@ class Watcher(TrainerCallback):
         self.rows: list[dict] = []
 
     def on_train_begin(self, args, state, control, model=None, processing_class=None, **_):
-        """Called by the Trainer."""
         training = self.data.training
         encoded = encode_texts(processing_class, training.texts, labels=training.labels, max_length=self.max_length)
         self.category = words_of(processing_class, encoded, model.config.vocab_size, len(self.data.labels)).category
         self.record(model)
 
     def on_epoch_end(self, args, state, control, model=None, **_):
-        """Called by the Trainer."""
         self.record(model)
 
     def record(self, model: AttentionClassifier) -> None:

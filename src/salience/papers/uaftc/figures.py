@@ -71,20 +71,13 @@ FIGURES = {
 
 
 def separation(analysis: Analysis) -> Row:
-    """The size and the mean scores of each category, and how well attention separates it from the neutral words.
-
-    Returns:
-        "words", "attention", "polarity" and "median weight" by category; "area" by class, the area under the ROC
-        curve, which is the probability that a word of the class has a higher attention score than a neutral one;
-        the alignment "|V^T W|"; and "points", what the pictures show of each category: "frequency", "attention",
-        "polarity" and "weight" of some of its words, to four digits. Frequencies are counted in the training texts.
-        Weights are those of the words that occur in the test texts, or in the training texts if there are none.
-    """
+    """The size and the mean scores of each category, and how well attention separates it from the neutral words."""
     category, frequency = analysis.words.category, analysis.words.counts.sum(1)
     attention, polarities = analysis.alone.attention.numpy(), analysis.alone.polarity.numpy()
     weighed = analysis.in_test or analysis.in_texts
     weight, tested = weighed.weight.numpy(), weighed.occurrences.numpy() > 0
     neutral = category == NEUTRAL
+    # "area" is under the ROC curve: how often a word of the class has a higher score than a neutral one.
     found: Row = {"words": {}, "attention": {}, "polarity": {}, "median weight": {}, "area": {}}
     points: dict[str, dict[str, list[float]]] = {}
     for number in sorted(set(category[category >= NEUTRAL].tolist())):
@@ -137,10 +130,8 @@ def from_scratch(figure: Figure, data: Task, seed: int) -> Analysis:
 
 
 def over_a_transformer(figure: Figure, data: Task, seed: int) -> Analysis:
-    """Trains attention over MiniLM on 1,000 rows with the default recipe.
-
-    The words are word pieces here. They are counted in all training rows.
-    """
+    """Trains attention over MiniLM on 1,000 rows with the default recipe."""
+    # The words are word pieces, and are counted in all training rows.
     set_seed(seed)
     model, tokenizer = build_attention_classifier(figure.options, data.labels, data.training.texts, lambda line: None)
     recipe = Recipe(data=figure.data, method="plain", seed=seed)
@@ -170,8 +161,8 @@ def report(rows: list[Row]) -> str:
 
 
 def pictures(rows: list[Row], folder: Path) -> Iterator[str]:
-    """Figures 2 to 5 for each set, of the first seed: polarity and attention scores of words over their frequency, and
-    their mean attention weights."""
+    """Figures 2 to 5 for each set, of the first seed: polarity and attention scores of words over their frequency,
+    and their mean attention weights."""
     for name, row in first_seed_rows(rows).items():
         save(partial(draw_words, row=row), folder / f"words-{name}", (13, 4.2), (1, 3))
         yield f"words-{name}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,12 +31,27 @@ PICTURES = {
 }
 
 
-def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], shown: int, folder: Path) -> dict[str, str]:
-    """Writes every picture for which there are values, as PNG and SVG, and returns the SVG by name.
+def write_analysis(analyses: Sequence[Analysis], labels: Sequence[str], title: str, folder: Path) -> int:
+    """Writes pictures, summary.json, the first model's words.csv, and the page; returns the number of pictures."""
+    pictures = draw_all(analyses, labels, folder)
+    summary = {
+        "categories": [row for analysis in analyses for row in category_rows(analysis, labels)],
+        "trajectories": {f"{analysis.scale:g}": analysis.trajectory for analysis in analyses},
+    }
+    (folder / "summary.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
+    rows = list(word_rows(analyses[0], labels))
+    with (folder / "words.csv").open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+        if rows:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    (folder / "index.html").write_text(attention_page(analyses, labels, pictures, title), encoding="utf-8")
+    return len(pictures)
 
-    `analyses` has one for each scale; the pictures of a single model show that with the index `shown`.
-    """
-    analysis = analyses[shown]
+
+def draw_all(analyses: Sequence[Analysis], labels: Sequence[str], folder: Path) -> dict[str, str]:
+    """Writes every picture for which there are values, as PNG and SVG, and returns the SVG by name."""
+    analysis = analyses[0]
     pictures: dict[str, Callable[[Axes], HoverTexts | None]] = {
         "polarity": partial(scores, analysis=analysis, labels=labels, name="polarity"),
         "attention": partial(scores, analysis=analysis, labels=labels, name="attention"),
@@ -76,10 +93,7 @@ def scores(axes: Axes, analysis: Analysis, labels: Sequence[str], name: str) -> 
 def by_frequency(
     axes: Axes, frequency: ArrayLike, values: ArrayLike, name: str, colour: str, words: Sequence[str] | None = None
 ) -> HoverTexts:
-    """Figures 2 to 4: each word of a category, its score over its number of occurrences (W,).
-
-    With `words` (W,), the texts of the points are returned.
-    """
+    """Figures 2 to 4: each word of a category, its score over its number of occurrences (W,)."""
     size = 8 if np.size(frequency) > CROWD else 20
     points = axes.scatter(frequency, values, s=size, alpha=0.6, color=colour, label=name, linewidths=0)
     axes.axhline(0, color="black", linewidth=0.6)
@@ -163,13 +177,10 @@ def finish(axes: Axes, title: str) -> None:
 
 
 def attention_page(
-    analyses: Sequence[Analysis], labels: Sequence[str], shown: int, pictures: Mapping[str, str], title: str
+    analyses: Sequence[Analysis], labels: Sequence[str], pictures: Mapping[str, str], title: str
 ) -> str:
-    """The page as HTML: categories with their mean scores, the pictures, and the words with the highest scores.
-
-    The words are those of the analysis with the index `shown`; the pictures are as `draw_all` returns them.
-    """
-    styles, analysis, top = Styles(), analyses[shown], {}
+    """The page as HTML: categories with their mean scores, the pictures, and the words with the highest scores."""
+    styles, analysis, top = Styles(), analyses[0], {}
     attention = analysis.in_texts.attention.numpy()
     for category, name in category_names(labels).items():
         indices = np.flatnonzero((analysis.words.category == category) & (analysis.in_texts.occurrences.numpy() > 0))
@@ -212,11 +223,7 @@ def category_rows(analysis: Analysis, labels: Sequence[str]) -> list[dict]:
 
 
 def word_rows(analysis: Analysis, labels: Sequence[str]) -> Iterator[dict]:
-    """One row for each word of the training texts, the most frequent word first.
-
-    The keys are column names: word, category, the count in each class, gamma (two classes only), global and local
-    attention and polarity scores, and the mean attention weight.
-    """
+    """One row for each word of the training texts, the most frequent word first."""
     words, names = analysis.words, category_names(labels)
     total = words.counts.sum(1)
     classes = [f" {label}" for label in labels] if len(labels) > 2 else [""]

@@ -32,23 +32,16 @@ NEUTRAL_WORDS, POLARITY_WORDS = 10, 2  # of each text
 
 @dataclass(frozen=True)
 class Synthetic:
-    """Texts of 12 token ids and their labels.
+    """Texts of 12 token ids and their labels."""
 
-    Attributes:
-        ids: token ids (N, 12): 0 to 999 are neutral, 1000 to 1049 positive and 1050 to 1099 negative.
-        labels: class indices (N,); 1 is positive.
-    """
-
-    ids: np.ndarray
-    labels: np.ndarray
+    ids: np.ndarray  # token ids (N, 12): 0 to 999 are neutral, 1000 to 1049 positive and 1050 to 1099 negative
+    labels: np.ndarray  # class indices (N,); 1 is positive
 
 
 def synthetic(positive: int = 6000, negative: int = 6000, clean: int | None = None, seed: int = 2) -> Synthetic:
-    """Draws texts of ten distinct neutral words, followed by two distinct polarity words of the text's class.
-
-    Of each class, so many `clean` texts have polarity words of that class and the further ones of the other (Data II);
-    None stands for all texts (Data I).
-    """
+    """Draws texts of ten distinct neutral words, followed by two distinct polarity words of the text's class."""
+    # Of each class, `clean` texts have its own polarity words, and the others those of the other class (Data II);
+    # None stands for all texts (Data I).
     random = np.random.default_rng(seed)
 
     def texts(number: int, kind: int) -> Iterator[np.ndarray]:
@@ -133,13 +126,10 @@ def run(cell: Cell, data_dir: Path | None = None, epochs: int = EPOCHS) -> Row:
 def measured(
     model: AttentionClassifier, ids: torch.Tensor, labels: torch.Tensor, epoch: int, loss: float | None
 ) -> dict[str, float | None]:
-    """What a trajectory holds of one epoch, on all texts (N, T).
-
-    Mean scores by kind of word; V^T W and ||W||^2; the mean dot products between kinds of words; and the mean of
-    beta = sigmoid(-y s), the probability of the wrong class, to which every gradient is proportional.
-    """
+    """What a trajectory holds of one epoch, on all texts (N, T)."""
     scores, table = global_scores(model), model.get_input_embeddings().weight
     with evaluating(model):
+        # beta = sigmoid(-y s) is the probability of the wrong class, to which every gradient is proportional
         right = model(ids).logits.softmax(1)[torch.arange(len(ids)), labels]
     assert isinstance(model.head, torch.nn.Linear)  # V^T W is defined for no other
     values = {
@@ -155,10 +145,8 @@ def measured(
 
 
 def report(rows: list[Row]) -> str:
-    """A line for each condition: the end of its trajectories, as means over seeds, and what the paper shows.
-
-    The sign of V^T W may follow from the initial weights; the change since the start is therefore shown beside it.
-    """
+    """A line for each condition: the end of its trajectories, as means over seeds, and what the paper shows."""
+    # The sign of V^T W may follow from the initial weights; the change since the start is therefore shown beside it.
     columns = ("texts", "seeds", "accuracy", "attention +, -, neutral", "polarity +, -, neutral", "V^T W",
                "since the start", "paper")  # fmt: skip
     lines = []

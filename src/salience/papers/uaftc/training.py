@@ -27,19 +27,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class FittedWordModel:
-    """A trained word model.
+    """A trained word model."""
 
-    Attributes:
-        model: the model with the weights of the best epoch.
-        tokenizer: its tokenizer.
-        accuracies: accuracy on the validation texts after every epoch, from 0 to 1.
-        test_accuracy: accuracy on the test texts, from 0 to 1; None if there are none.
-    """
-
-    model: AttentionClassifier
-    tokenizer: Any
-    accuracies: list[float]
-    test_accuracy: float | None
+    model: AttentionClassifier  # the model with the weights of the best epoch
+    tokenizer: Any  # its tokenizer
+    accuracies: list[float]  # accuracy on the validation texts after every epoch, from 0 to 1
+    test_accuracy: float | None  # accuracy on the test texts, from 0 to 1; None if there are none
 
     @property
     def best_epoch(self) -> int:
@@ -55,13 +48,7 @@ def fit_words(
     max_length: int | None = None,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> FittedWordModel:
-    """Trains one model on one data set, and selects the epoch with the best validation accuracy.
-
-    Only the first texts of pairs are read. The seed is that of the initial weights and of everything that is drawn.
-
-    Raises:
-        ValueError: the penalty on the alignment is not defined for the model, or there are no validation texts.
-    """
+    """Trains one model on one data set, and selects the epoch with the best validation accuracy."""
     if not len(data.validation):
         raise ValueError("there are no validation texts, by which the best epoch is chosen")
     set_seed(seed)
@@ -95,11 +82,8 @@ def fit_words(
 
 
 def adagrad(model: AttentionClassifier, recipe: WordRecipe) -> tuple[Optimizer, LRScheduler]:
-    """Adagrad with decay of the learning rate, and a constant schedule, because the optimiser does the decay.
-
-    Duchi et al. (2011), Adaptive Subgradient Methods for Online Learning and Stochastic Optimization, JMLR 12. The
-    weight decay does not apply to the word embeddings.
-    """
+    """Adagrad with decay of the learning rate, and a constant schedule, because the optimiser does the decay."""
+    # Duchi et al. (2011), Adaptive Subgradient Methods for Online Learning and Stochastic Optimization, JMLR 12
     embeddings = model.get_input_embeddings().weight
     weights = [weight for weight in model.parameters() if weight is not embeddings]
     optimizer = torch.optim.Adagrad(
@@ -120,7 +104,6 @@ class KeepBest(TrainerCallback):
         self.weights: dict[str, torch.Tensor] = {}
 
     def on_epoch_end(self, args, state, control, **_):
-        """Called by the Trainer."""
         self.accuracies.append(accuracy(self.model, self.validation))
         if self.accuracies[-1] > max(self.accuracies[:-1], default=-1.0):
             self.weights = {name: weight.detach().clone() for name, weight in self.model.state_dict().items()}
