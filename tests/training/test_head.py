@@ -497,7 +497,9 @@ def test_a_pooling_layer_is_above_all_layers():
 
 
 @pytest.mark.parametrize(
-    "method", [METHODS["senmixup"](), METHODS["mixupencoding"](), AttentionMix(level=2, layer=2, head=1)], ids=repr
+    "method",
+    [METHODS["senmixup"](), METHODS["mixupencoding"](), AttentionMix(level=2, layer=2, head=1)],
+    ids=["senmixup", "mixupencoding", "attentionmix"],
 )
 def test_the_cost_of_mixing_on_kept_states(method):
     """A forward pass, one for the gradients of states, and one for those of weights are a third of a pass each."""

@@ -405,3 +405,14 @@ def test_a_step_that_fp16_skips_counts_as_no_loss(tmp_path):
         losses.on_step_end(None, None, None)
     assert losses.take(accelerator) == 0.75
     assert losses.take(accelerator) == 0
+
+
+def test_the_loss_of_a_batch_is_that_of_the_plain_model(tmp_path):
+    """Users call it, as of any Trainer; neither mixtures nor weights of classes have a part in it."""
+    model = families.build("bert", dropout=0.0).eval()
+    batch = families.batch([3, 5, 2])
+    trainer = MixTrainer(model, SSMix(), args=TrainingArguments(str(tmp_path), report_to="none"),
+                         class_weights=[1.0, 2.0, 3.0], train_dataset=[], processing_class=None)  # fmt: skip
+    loss, outputs = trainer.compute_loss(model, dict(vars(batch)), return_outputs=True)
+    torch.testing.assert_close(outputs["logits"], model(batch.input_ids, batch.attention_mask).logits)
+    torch.testing.assert_close(loss, cross_entropy(outputs["logits"], batch.labels))

@@ -31,7 +31,7 @@ from salience.models.mean_pooling import NARROW, head
 from salience.models.precision import attending
 from salience.training.callbacks import using_files
 from salience.training.head import parts_below
-from salience.training.objective import Contrastive, Objective, Unmixed, loss_for, mixed, penalised, plain
+from salience.training.objective import Contrastive, Objective, Unmixed, labels_of, loss_for, mixed, penalised, plain
 
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
@@ -257,6 +257,14 @@ class MixTrainer(Trainer):
         samples, _ = super().get_batch_samples(epoch_iterator, num_batches, device)
         texts = torch.tensor(sum(len(sample["input_ids"]) for sample in samples), device=device)
         return samples, self.accelerator.gather(texts).sum() if self.args.world_size > 1 else texts
+
+    def compute_loss(self, model: nn.Module, inputs: dict, return_outputs: bool = False, num_items_in_batch=None):
+        """The unweighted loss on the unmixed texts, a scalar, and the logits (B, C) if `return_outputs`."""
+        batch = self.batch(inputs)
+        with self.beginning(model, batch):
+            logits = forward(model, batch)
+        loss = loss_for(self.model)(logits, labels_of(batch))
+        return (loss, {"logits": logits}) if return_outputs else loss
 
     def prediction_step(self, model: nn.Module, inputs: dict, prediction_loss_only: bool, ignore_keys=None):
         """The loss, logits (B, C) and labels, (B,) or (B, C), of the plain model: evaluation does not mix."""
