@@ -71,7 +71,12 @@ FIGURES = {
 
 
 def separation(analysis: Analysis) -> Row:
-    """The size and the mean scores of each category, and how well attention separates it from the neutral words."""
+    """The size and the mean scores of each category, and how well attention separates it from the neutral words.
+
+    "area" is the area under the ROC curve: the probability that a word of the class has a higher attention score than
+    a neutral one. "points" are what the pictures show of some words. Weights are those of the words that occur in the
+    test texts, or in the training texts if there are none.
+    """
     category, frequency = analysis.words.category, analysis.words.counts.sum(1)
     attention, polarities = analysis.alone.attention.numpy(), analysis.alone.polarity.numpy()
     weighed = analysis.in_test or analysis.in_texts

@@ -48,7 +48,10 @@ def fit_words(
     max_length: int | None = None,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> FittedWordModel:
-    """Trains one model on one data set, and selects the epoch with the best validation accuracy."""
+    """Trains one model on one data set, and selects the epoch with the best validation accuracy.
+
+    Only the first texts of pairs are read.
+    """
     if not len(data.validation):
         raise ValueError("there are no validation texts, by which the best epoch is chosen")
     set_seed(seed)
