@@ -109,8 +109,8 @@ def test_large_groups_are_held_out_as_nearly_as_possible():
 
 def test_what_cannot_be_split_or_drawn_is_named(complaint):
     one = complaint(split, ["a", "a", "b"], 0.5, 0, source="a.csv")
-    assert one.startswith('a.csv: the class "b" has a single row, too few') and "--validation FILE" in one
-    assert complaint(split, ["a", "a", "b", "c"], 0.5, 0).startswith('the classes "b", "c" have a single row each, ')
+    assert one.startswith("a.csv: a single row of a class") and '"b"' in one and "--validation FILE" in one
+    assert '"b", "c"' in complaint(split, ["a", "a", "b", "c"], 0.5, 0)
     none = complaint(split, list("abab"), 0.5, 0, "rows.csv", np.zeros(4, int))
     assert none.startswith("rows.csv: no rows can be held out, because every group")
     labels = list("abcd") * 250

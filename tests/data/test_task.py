@@ -138,7 +138,7 @@ UNREADABLE = [
     (["[0, 1, 1]", "[1, 0, 0]"], {}, r'row 1, .*has the label "1" twice; .*--label NAME,NAME'),
     (["a||b", "a"], {"label_separator": "|"}, r"row 1, .*an empty label among several"),
     (["", "a"], {"label_separator": "|"}, r"1 row of 2 with an empty or missing value"),
-    (['["joy"]', "[]"], {}, r"the rows have 1 label in all"),
+    (['["joy"]', "[]"], {}, r'the only label is "joy"'),
     (["|".join(each) for each in JOINED], {}, r'column "label": .* joined by "\|", .*add --label-separator "\|"'),
     (["2", "1"], {"label": "label,number"}, r'row 1, column "label": "2" is neither 0 nor 1'),
     (["1", "0"], {"label": "label,joy"}, r'no column "joy" \(--label joy\)'),

@@ -161,12 +161,10 @@ def choose_as_trained(
         separator=None if trained is None or not need_label else trained.separator,
     )  # fmt: skip
     if trained is not None and (trained.text_pair is None) != (chosen.text_pair is None):
-        needed = "pairs of texts; name both", " and --text-pair"
+        needed = f"pairs of texts; name both with {text_option} and --text-pair"
         if trained.text_pair is None:
-            needed = "single texts, not on pairs; name one", ""
-        raise InputError(
-            f"{source}{': ' if source else ''}the model was trained on {needed[0]} with {text_option}{needed[1]}"
-        )
+            needed = f"single texts, not on pairs; name one with {text_option}"
+        raise InputError(f"{source}{': ' if source else ''}the model was trained on {needed}")
     return chosen, [f"{ROLES[role]}: {quoted(name)} (as in training)" for role, name in known.items()] + notes
 
 

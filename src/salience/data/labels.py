@@ -44,14 +44,9 @@ def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> l
             that was guessed has a class of its own.
     """
     counts = Counter(each for label in labels for each in separate(label))
-    if len(counts) == 1 and not is_multi_label(labels):
-        raise InputError(
-            f"{source}: every row has the label {quoted(labels[0])}; a classifier needs at least two classes"
-        )
     if len(counts) < 2:
-        raise InputError(
-            f"{source}: the rows have {counted(len(counts), 'label')} in all; several labels a text need at least two"
-        )
+        found = f"the only label is {quoted(next(iter(counts)))}" if counts else "no row has a label"
+        raise InputError(f"{source}: {found}; a classifier needs at least two")
     if len(counts) > GRADES and (fraction := fraction_among(counts)) is not None:
         raise InputError(f"{source}: {numbers_not_classes(fraction)}")
     warnings = []

@@ -32,14 +32,13 @@ LONGEST_WORD = 12  # characters of a word or an escape that the end of a piece m
 AN_OBJECT = re.compile(r"[^\s,]")  # its beginning, or that of anything else in an array
 
 
-def delimited_rows(path: Path, encoding: str, delimiter: str | None = None) -> Iterator[dict]:
+def delimited_rows(
+    path: Path, encoding: str, delimiter: str | None = None, quoting: int | None = None
+) -> Iterator[dict]:
     """Yields the rows of a file with a header. Without a delimiter, it is comma, semicolon or tab."""
     delimiter = delimiter or header_delimiter(path, encoding)
-    quoting = csv.QUOTE_NONE if delimiter == "\t" and quotes_are_text(path, encoding) else csv.QUOTE_MINIMAL
-    return rows_with(path, encoding, delimiter, quoting)
-
-
-def rows_with(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[dict]:
+    if quoting is None:
+        quoting = csv.QUOTE_NONE if delimiter == "\t" and quotes_are_text(path, encoding) else csv.QUOTE_MINIMAL
     with readable_text(path, encoding) as file:
         first, line = first_line(file, path)
         if 3 * first.count("\0") > len(first):  # UTF-16 without a mark: every second byte is NUL
@@ -98,7 +97,7 @@ def quotes_are_text(path: Path, encoding: str) -> bool:
 
     def is_complete(quoting: int) -> bool:
         try:
-            deque(rows_with(path, encoding, "\t", quoting), maxlen=0)
+            deque(delimited_rows(path, encoding, "\t", quoting), maxlen=0)
         except InputError:
             return False
         return True
@@ -207,16 +206,11 @@ def not_an_object(text: str) -> InputError:
     )
 
 
-def parquet_rows(path: Path, encoding: str, columns: Collection[str] | None) -> Iterator[dict]:
-    from salience.data import tables  # with pyarrow, which other files do not need
-
-    return tables.parquet_rows(path, columns)
-
-
-def parquet_types(path: Path) -> Types:
+def typed_tables() -> Any:
+    """The module of typed tables, which imports pyarrow."""
     from salience.data import tables
 
-    return tables.parquet_types(path)
+    return tables
 
 
 @dataclass(frozen=True)
@@ -240,7 +234,10 @@ READERS = {
     ".tsv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding, "\t"), texts_only=True),
     ".jsonl": Reader(lambda path, encoding, columns: object_rows(path, encoding)),
     ".json": Reader(lambda path, encoding, columns: object_rows(path, encoding)),
-    ".parquet": Reader(parquet_rows, parquet_types),
+    ".parquet": Reader(
+        lambda path, encoding, columns: typed_tables().parquet_rows(path, columns),
+        lambda path: typed_tables().parquet_types(path),
+    ),
 }
 SHEET = ". In the spreadsheet, save it as csv"
 REMEDIES = {".xlsx": SHEET, ".xls": SHEET, ".ods": SHEET, ".txt": ". If it is one of these, rename it"}  # by suffix
@@ -291,9 +288,7 @@ def column_types(source: str | Path, encoding: str = "utf-8", split: str | None 
         return types
     if reader.texts_only:
         return dict.fromkeys(column_names(source, encoding), "string")
-    from salience.data.tables import json_types
-
-    return json_types(stream(source, encoding, split), str(source))
+    return typed_tables().json_types(stream(source, encoding, split), str(source))
 
 
 def is_on_hub(source: str | Path) -> bool:
@@ -324,11 +319,9 @@ def is_there(path: Path) -> bool:
 def reader_of(source: str | Path, split: str | None = None) -> Reader:
     """The reader for a hub data set, or for a file, by its suffix."""
     if is_on_hub(source):
-        from salience.data.tables import hub_rows, hub_types
-
         return Reader(
-            lambda path, encoding, columns: hub_rows(str(source), split, columns),
-            lambda path: hub_types(str(source), split),
+            lambda path, encoding, columns: typed_tables().hub_rows(str(source), split, columns),
+            lambda path: typed_tables().hub_types(str(source), split),
         )
     path = Path(source)
     there, suffix = is_there(path), suffix_of(path)

@@ -48,8 +48,7 @@ def split(
         held_out = held_out_rows(labels, share, seed, units)
     else:
         if single := [quoted(label) for label, rows in by_label.items() if len(rows) == 1]:
-            each = "the class {} has a single row" if len(single) == 1 else "the classes {} have a single row each"
-            raise InputError(f"{at}{each.format(listed(single))}, too few to split; {advice}")
+            raise InputError(f"{at}a single row of a class is too few to split: {listed(single)}; {advice}")
         total = min(max(round(share * len(labels)), 1), len(labels) - len(by_label))
         sizes = apportion([len(rows) for rows in by_label.values()], total)
         if units is not None:

@@ -77,39 +77,34 @@ def opened_csv(target: Target, columns: Columns, safe: bool, note: Callable[[str
 @contextmanager
 def opened_jsonl(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
     """Each row has its own names. NaN and infinite numbers, unknown to JSON, are null."""
-    nulls = 0
+    changed = 0  # rows
 
     def line(row: dict[str, Any]) -> str:
-        nonlocal nulls
+        nonlocal changed
         try:
             return json.dumps(row, ensure_ascii=False, allow_nan=False, default=json_value)
         except ValueError:  # rare, so that rows are not searched for them beforehand
-            row, count = without_nan(row)
-            nulls += count
-            return json.dumps(row, ensure_ascii=False, allow_nan=False, default=json_value)
+            changed += 1
+            return json.dumps(without_nan(row), ensure_ascii=False, allow_nan=False, default=json_value)
 
     with open(target, "w", encoding="utf-8") as file:
         yield lambda rows: file.writelines(line(row) + "\n" for row in rows)
-    if nulls:
-        note(f"{counted(nulls, 'value')} NaN or infinite, for which JSON has no number: written as null")
+    if changed:
+        note(f"{counted(changed, 'row')} with NaN or infinite values, for which JSON has no number: written as null")
 
 
 def json_value(value: Any) -> Any:
     return plain(value) if hasattr(value, "as_py") else str(value)
 
 
-def without_nan(value: Any) -> tuple[Any, int]:
-    """The value with None for every float that is NaN or infinite, and the number of these."""
+def without_nan(value: Any) -> Any:
+    """The value with None for every float that is NaN or infinite."""
     value = plain(value)
     if isinstance(value, float) and not math.isfinite(value):
-        return None, 1
+        return None
     if isinstance(value, dict):
-        named = {name: without_nan(part) for name, part in value.items()}
-        return {name: part for name, (part, _) in named.items()}, sum(count for _, count in named.values())
-    if isinstance(value, (list, tuple)):
-        parts = [without_nan(part) for part in value]
-        return [part for part, _ in parts], sum(count for _, count in parts)
-    return value, 0
+        return {name: without_nan(part) for name, part in value.items()}
+    return [without_nan(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 @contextmanager
@@ -121,7 +116,7 @@ def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[
     def text(value: Any) -> str | None:
         if value is None or isinstance(value, str):
             return value
-        return json.dumps(without_nan(value)[0], ensure_ascii=False, default=json_value)
+        return json.dumps(without_nan(value), ensure_ascii=False, default=json_value)
 
     def write(rows: list[dict[str, Any]]) -> None:
         arrays, table = [], [cells(row, columns) for row in rows]
