@@ -45,8 +45,8 @@ def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> l
     """
     counts = Counter(each for label in labels for each in separate(label))
     if len(counts) < 2:
-        found = f"the only label is {quoted(next(iter(counts)))}" if counts else "no row has a label"
-        raise InputError(f"{source}: {found}; a classifier needs at least two")
+        only = f"the only label is {quoted(next(iter(counts)))}" if counts else "no row has a label"
+        raise InputError(f"{source}: {only}; a classifier needs at least two")
     if len(counts) > GRADES and (fraction := fraction_among(counts)) is not None:
         raise InputError(f"{source}: {numbers_not_classes(fraction)}")
     warnings = []
