@@ -20,6 +20,7 @@ from salience.settings import (
     between,
     check_settings,
     is_number,
+    is_whole,
     name_and_options,
     one_of,
     setting,
@@ -64,7 +65,11 @@ OPTIONS = Kind(
 )
 LAYERS = Kind(
     "a whole number from 1 to 1,000, or all",
-    lambda value: value == "all" or (str(value).isdecimal() and 1 <= int(value) <= 1000),
+    lambda value: (
+        re.fullmatch("all|[1-9][0-9]{0,2}|1000", value) is not None
+        if isinstance(value, str)
+        else is_whole(value) and 1 <= value <= 1000
+    ),
     normal=lambda value: value if value == "all" else int(value),
 )
 WEIGHTS = Kind(
