@@ -100,9 +100,9 @@ class Labels(ABC):
     def right(self, labels: np.ndarray, classes: int) -> np.ndarray:
         """The labels that are right (N, C) bool; none in rows whose labels are `UNKNOWN`."""
 
+    @abstractmethod
     def support(self, labels: np.ndarray, classes: int) -> np.ndarray:
-        """The number of rows of each label (C,)."""
-        return self.right(labels, classes).sum(0)
+        """The number of rows of each label (C,); there may be more labels than `classes`."""
 
     @abstractmethod
     def judged(self, probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -287,6 +287,9 @@ class OneLabel(Labels):
     def right(self, labels: np.ndarray, classes: int) -> np.ndarray:
         return np.arange(classes) == labels[:, None]
 
+    def support(self, labels: np.ndarray, classes: int) -> np.ndarray:
+        return np.bincount(labels, minlength=classes)
+
     def judged(self, probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return probabilities.max(-1)[..., None], (probabilities.argmax(-1) == labels)[..., None]
 
@@ -406,6 +409,9 @@ class SeveralLabels(Labels):
 
     def right(self, labels: np.ndarray, classes: int) -> np.ndarray:
         return labels == 1
+
+    def support(self, labels: np.ndarray, classes: int) -> np.ndarray:
+        return labels.sum(0)
 
     def judged(self, probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return probabilities, np.broadcast_to(labels == 1, probabilities.shape)
