@@ -238,7 +238,7 @@ def test_only_exports_are_replaced(place, run, exported, salience, tmp_path):
     command = ["export", run, "--check", place.test, "--output", out]
     refused(salience(*command), "exists: choose another --output, or --overwrite it")
     (out / "notes.txt").write_text("mine")
-    refused(salience(*command, "--overwrite"), 'files that an export of salience has not ("notes.txt")')
+    refused(salience(*command, "--overwrite"), 'salience did not write "notes.txt"')
     (out / "notes.txt").unlink()
     refused(
         salience("export", run, "--output", run, "--overwrite"), "is not an export of salience and is not overwritten"

@@ -98,7 +98,7 @@ def test_a_run_that_fails_is_recorded_and_the_rest_goes_on(jobs, command, salien
     assert "1 of 4 runs failed; embedmix, seed 0: " in answer.err and "failures.jsonl" in answer.err
     assert sorted(path.name for path in out.glob("*-?")) == ["embedmix-1", "plain-0", "plain-1"]
     (row,) = map(json.loads, (out / "failures.jsonl").read_text().splitlines())
-    assert row["run"] == "embedmix, seed 0" and "contains files that a run of salience has not" in row["error"]
+    assert row["run"] == "embedmix, seed 0" and "is in the way and was not written" in row["error"]
     assert not (out / "comparison.json").exists()
     before = {path: path.stat().st_mtime_ns for path in out.glob("*/metrics.json")}
     shutil.rmtree(work)

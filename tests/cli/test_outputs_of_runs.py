@@ -55,7 +55,7 @@ def test_a_run_with_a_file_of_the_user_is_not_replaced(train, tmp_path):
     (tmp_path / "run" / "notes").mkdir()
     (tmp_path / "run" / "notes" / "errors.md").write_text("mine")
     before = state(tmp_path)
-    refused(train(tmp_path / "run", "--overwrite"), '"notes/errors.md"', "no run wrote")
+    refused(train(tmp_path / "run", "--overwrite"), 'salience did not write "notes/errors.md"')
     assert state(tmp_path) == before
 
 

@@ -65,8 +65,8 @@ def check_replaceable(folder: Path, name: str | Path, kind: str, sign: str = MAN
         raise InputError(f"{name} is not {kind} and is not overwritten: choose another --output")
     if foreign := sorted(files - written):
         raise InputError(
-            f"{name} contains files that {kind} has not ({listed(map(quoted, foreign), 3)}) and is not overwritten: "
-            "choose another --output, or move these files elsewhere"
+            f"{name} is not overwritten: salience did not write {listed(map(quoted, foreign), 3)}; choose another "
+            "--output, or move these files elsewhere"
         )
 
 

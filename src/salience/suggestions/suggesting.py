@@ -67,8 +67,9 @@ def check_fits(strategy: Strategy, classifier: TextClassifier) -> None:
     """Raises an `InputError` if a strategy needs one label a text, or vectors, that a classifier does not give."""
     others = [name for name, each in STRATEGIES.items() if each.several or not classifier.multi_label]
     if classifier.multi_label and not strategy.several:
+        name = next(name for name, each in STRATEGIES.items() if each is strategy)
         raise InputError(
-            "this strategy is for texts with one label each, and the model gives a text several labels: use "
+            f"{name} is for texts with one label each, and the model gives a text several labels: use "
             f"--strategy {' or '.join(others)}"
         )
     if strategy.reads_vectors and isinstance(classifier, OnnxClassifier):
