@@ -746,7 +746,7 @@ def test_presets_train_from_end_to_end(model, place, tmp_path):
     else:
         assert found is None
     assert json.loads((done.folder / "metrics.json").read_text()).get("iterations") == found
-    assert done.probabilities.shape == (9, 3)
+    assert done.predictions.probabilities.shape == (9, 3)
     assert [file.name for file in tmp_path.iterdir()] == ["run"]
 
 
@@ -768,7 +768,7 @@ def test_a_killed_run_of_a_preset_is_resumed(place, tmp_path, monkeypatch):
         run(place, tmp_path / "killed", "bert-vat", test=place.test, validation_share=0)
     again = run(place, tmp_path / "killed", "bert-vat", test=place.test, validation_share=0, resume=True)
     assert bits(again.classifier.model) == bits(whole.classifier.model)
-    assert np.array_equal(again.probabilities, whole.probabilities)
+    assert np.array_equal(again.predictions.probabilities, whole.predictions.probabilities)
     assert again.metrics["iterations"] == whole.metrics["iterations"]
 
 
