@@ -127,3 +127,14 @@ def test_attention_above_is_that_of_the_whole_model(name):
     expected = explainer(model, texts)
     with states.beginning(model, texts):
         torch.testing.assert_close(explainer(model, texts), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_a_text_without_a_token(case):
+    """Of tokenizers without special tokens."""
+    model, texts = case
+    texts.attention_mask[2] = 0
+    with torch.no_grad():
+        expected = forward(model, texts)
+    found = kept_logits(model, texts, KeptStates(model, LEVEL))
+    torch.testing.assert_close(found[[0, 1, 3, 4]], expected[[0, 1, 3, 4]], atol=2e-5, rtol=1e-5)
+    assert torch.equal(found.isfinite(), expected.isfinite())  # ModernBERT's own mean of nothing is no number

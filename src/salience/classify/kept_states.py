@@ -66,7 +66,7 @@ class KeptStates:
         device = batch.input_ids.device
         precision = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
         shelf = _shelves.setdefault((self.digest, device, precision), Shelf())
-        lengths = batch.attention_mask.sum(1).tolist()
+        lengths = batch.attention_mask.sum(1).clamp(min=1).tolist()  # a text without tokens has one of padding
         tokens = torch.stack([batch.input_ids, batch.token_type_ids], 2).cpu().numpy()
         states: Tensor | None = None
         for row, length in enumerate(lengths):
