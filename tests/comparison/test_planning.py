@@ -40,7 +40,7 @@ def recipe(tmp_path_factory):
     data = str(write_csv(folder / "train.csv", labelled_rows(60)))
 
     def made(method, **settings) -> Recipe:
-        return Recipe(data=data, model=str(model), steps=2, device="cpu", method=method, **settings)
+        return Recipe(data=data, model=str(model), device="cpu", method=method, **{"steps": 2} | settings)
 
     return made
 
@@ -52,6 +52,25 @@ def test_passes_of_several_methods_from_one_model(recipe):
     assert any(abs(auto - (2 + layer / families.LAYERS / 3)) < 1e-9 for layer in range(families.LAYERS))
     mixtures = [passes(recipe(method, clean=0.0)) for method in ("plain", "ssmix", "senmixup")]
     assert mixtures == pytest.approx([1, 5 / 3, 1])
+
+
+def test_methods_are_compared_at_one_depth(recipe, tmp_path):
+    """Otherwise a difference between them would be one of depth, and their passes those of another training."""
+
+    def planned(folder: str, **recipes):
+        test, notes = str(write_csv(tmp_path / "test.csv", labelled_rows(9, seed=1))), []
+        grid = Grid({name: replace(each, test=test) for name, each in recipes.items()}, [0])
+        (plans,) = plans_of(grid, tmp_path / folder, note=notes.append).values()
+        assert ("all layers are trained by all methods" in str(notes)) == ("ssmix" in recipes)
+        return {name: plan.trained_layers for name, plan in plans.items()}, {n: p.steps for n, p in plans.items()}
+
+    top = {"trained_layers": 1, "steps": 8}
+    plain, sentence, whole = recipe("plain", **top), recipe("senmixup", **top), recipe("plain", steps=8)
+    assert planned("top", plain=plain, senmixup=sentence) == ({"plain": 1, "senmixup": 1}, {"plain": 8, "senmixup": 8})
+    depths, steps = planned("all", plain=plain, senmixup=sentence, ssmix=recipe("ssmix", **top))
+    assert set(depths.values()) == {"all"} and steps == {"plain": 8, "senmixup": 8, "ssmix": 4}
+    depths, _ = planned("asked", plain=whole, top=plain)  # two depths are what is compared
+    assert depths == {"plain": "all", "top": 1}
 
 
 def test_a_step_of_a_method_is_timed_once_and_kept(recipe, tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from salience.comparison.grid import PATIENCE, Condition, Grid, folder_name, wit
 from salience.errors import InputError, unknown
 from salience.files import locked, whole_file
 from salience.mixing.choosing import PLAIN, choose_method
-from salience.mixing.method import resolved
+from salience.mixing.method import needs_layers, resolved
 from salience.runs.folder import kept_precision
 from salience.training.fit import Listeners, build_trainer, run_trainer
 from salience.training.measures import Measure
@@ -65,6 +65,7 @@ def plans_of(
             for method, recipe in asked.items():
                 chosen = precision if recipe.precision == "auto" else recipe.precision
                 own[method] = replace(trained(recipe), precision=chosen, checksums=sums)
+            own = alike_in_depth(own, note)
             base = own[grid.baseline]
             whole = known.recipe(base, condition.data, note)
             plan: dict[str, Plan] = {}
@@ -90,6 +91,22 @@ def plans_of(
             }
         known.write()
     return plans
+
+
+def alike_in_depth(recipes: Mapping[str, Recipe], note: Callable[[str], None]) -> dict[str, Recipe]:
+    """The recipes, so that no difference between methods is one of depth.
+
+    Those that name the same number of trained layers all train all layers if the method of one needs lower ones.
+    """
+    chosen = dict(recipes)
+    for layers in {recipe.trained_layers for recipe in recipes.values()} - {"all"}:
+        alike = {name: recipe for name, recipe in recipes.items() if recipe.trained_layers == layers}
+        for name, recipe in alike.items():
+            if recipe.method and needs_layers(choose_method(recipe.method, recipe.method_options)):
+                note(f"all layers are trained by all methods: {name} may need what lies below the highest {layers}")
+                chosen |= {each: replace(own, trained_layers="all") for each, own in alike.items()}
+                break
+    return chosen
 
 
 @dataclass

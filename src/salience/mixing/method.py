@@ -58,19 +58,25 @@ def resolved(
     return method.resolve(model, tokenizer, batches, note) if hasattr(method, "resolve") else method
 
 
+def needs_layers(method: Any) -> bool:
+    """Whether a method mixes at, or its guide reads, anything but the text's vector."""
+    return method is not None and (
+        method.guide is not None or any(level not in (POOLING, "sentence") for level in levels_of(method))
+    )
+
+
 def lowest_level(method: Any, model: nn.Module) -> int | None:
     """The lowest level that a method with nothing left open mixes at, or that its guide reads.
 
     0 stands for everything below the first layer, and for what is not known; None for the text's vector alone.
     """
-    if method is None:
+    if not needs_layers(method):
         return None
     named = [whole_level(model, each) if isinstance(each, float) else each for each in levels_of(method)]
     levels = [each if isinstance(each, int) else 0 for each in named if each not in (POOLING, "sentence")]
-    guide = method.guide
-    if guide is not None:
+    if (guide := method.guide) is not None:
         levels.append(guide.layer % depth(model) if isinstance(guide, OfLayer) and depth(model) else 0)
-    return min(levels, default=None)
+    return min(levels)
 
 
 def levels_of(method: Any) -> list[Any]:
