@@ -69,7 +69,7 @@ def test_only_its_own_folders_are_replaced(described, place, labels, run, salien
     (folder / "notes.txt").write_text("mine")
     refused(
         salience(*command, folder, "--overwrite"),
-        'files that a classifier of salience describe has not ("notes.txt")',
+        'salience did not write "notes.txt"',
     )
     (folder / "notes.txt").unlink()
     assert salience(*command, folder, "--overwrite").code == 0
