@@ -53,13 +53,10 @@ def seeded():
     torch.default_generator.manual_seed(0)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def quick():
-    """The Trainer collects garbage whenever it has trained; what was imported need not be looked through each time."""
-    gc.collect()
+    """Each training begins with a collection of garbage; what was there before need not be looked through each time."""
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

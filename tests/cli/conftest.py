@@ -69,6 +69,18 @@ def several_run(several_files, place) -> Path:
     return folder / "run"
 
 
+@pytest.fixture
+def reported():
+    """For tests of the report: their runs have one."""
+
+
+@pytest.fixture(autouse=True)
+def quick_runs(request, monkeypatch):
+    """The report takes half of the time of a tiny run; runs of other tests have none."""
+    if "reported" not in request.fixturenames:
+        monkeypatch.setattr("salience.cli.report.add_report", lambda folder, name, classifier: None)
+
+
 @dataclass(frozen=True)
 class Answer:
     code: int

@@ -47,6 +47,6 @@ def test_the_line_names_what_the_command_has(arguments, said, as_code, monkeypat
             return 130
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command_line, "app", app)
+    monkeypatch.setattr(command_line, "program", lambda: app)
     assert command_line.main(arguments) == 130
     assert capsys.readouterr().err == f"salience: {said}\n"

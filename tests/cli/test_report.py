@@ -20,6 +20,7 @@ from salience.explainers.class_words import read_kept_words
 from salience.scores.calibration import with_temperature
 from salience.scores.labels import ONE_LABEL
 
+pytestmark = pytest.mark.usefixtures("reported")
 RUNS = {
     "test": ["--estimate", "none", "--test"],
     "estimate": [],

@@ -56,6 +56,7 @@ def test_made_up_batches_have_padding_pairs_and_many_sizes():
     assert max(batch.input_ids.shape[1] for batch in batches) == families.POSITIONS
 
 
+@pytest.mark.whole
 def test_a_length_that_the_trace_has_fixed(tmp_path):
     """The exporter writes an LSTM for the length of its example."""
     classifier = tiny_classifier(word_models.word_classifier("lstm", vocab_size=500))

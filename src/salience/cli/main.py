@@ -6,7 +6,8 @@ import errno
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 
 import typer
@@ -61,6 +62,12 @@ def common(
         )
 
 
+@cache
+def program() -> Callable[..., int | None]:
+    """The commands with the options that their signatures declare, which takes 0.1 s to read."""
+    return typer.main.get_command(app)
+
+
 def run() -> None:
     """The console script: runs a command and exits."""
     sys.exit(main(sys.argv[1:]))
@@ -77,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
     set_environment()
     keep_freed_memory()
     try:
-        code = app(args=arguments, prog_name="salience", standalone_mode=False) or 0
+        code = program()(args=arguments, prog_name="salience", standalone_mode=False) or 0
     except KeyboardInterrupt:  # since version 0.29, typer returns the exit code instead
         code = INTERRUPTED
     except Exception as error:

@@ -49,10 +49,11 @@ def reproduce(
 
     from salience.files import whole_folder
     from salience.papers.table import merge_results, run_table
-    from salience.processes import part_of
+    from salience.processes import keep_imported, part_of
     from salience.report.progress import GridProgress
     from salience.report.terminal import say
 
+    keep_imported()
     asked = asked_table(table, model, rows, pictures)
     file = results or Path("results") / f"{table}.jsonl"
     chosen = None if sets is None else comma_separated(sets)

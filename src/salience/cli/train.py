@@ -75,11 +75,12 @@ def train(
     from accelerate import PartialState
 
     from salience.cli import report
-    from salience.processes import is_main_process
+    from salience.processes import is_main_process, keep_imported
     from salience.report.progress import Progress
     from salience.training.recipe import Recipe
     from salience.training.run import train as trained
 
+    keep_imported()
     fault = ""
 
     def with_report(folder: Path, name: str, classifier: TextClassifier) -> None:
