@@ -55,7 +55,7 @@ def seeded():
 
 @pytest.fixture(scope="module", autouse=True)
 def quick():
-    """Each training begins with a collection of garbage; what was there before need not be looked through each time."""
+    """Each training begins with a collection of garbage, which need not look through what was there before."""
     gc.freeze()
 
 

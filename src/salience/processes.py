@@ -75,8 +75,8 @@ def keep_freed_memory() -> None:
 def keep_imported() -> None:
     """Tells the collector that what is there now, which is what was imported, will never be garbage.
 
-    Each training begins with a collection, which takes 0.35 s if it looks through the imported packages. Only a command
-    calls this: in a process of the user, what is there may well become garbage.
+    Each training begins with a collection, which takes 0.35 s if it looks through the imported packages. Only commands
+    call this: in a process of the user, what is there may well become garbage.
     """
     gc.freeze()
 

@@ -59,7 +59,7 @@ def small(monkeypatch):
     monkeypatch.setattr(uaftc_table2, "MODELS", {name: uaftc_table2.MODELS[name] for name in ("DP", "DP-L")})
     monkeypatch.setattr(uaftc_synthetic, "synthetic", lambda *numbers, **_: synthetic(40, 40))
     changed(monkeypatch, "uaftc-synthetic", run=partial(uaftc_synthetic.run, epochs=10))
-    monkeypatch.setitem(vat.PLANS, "lstm", replace(vat.PLANS["lstm"], epochs=1, iterations=1, most=5))
+    monkeypatch.setitem(vat.SETUPS, "lstm", replace(vat.SETUPS["lstm"], epochs=1, iterations=1, most=5))
     monkeypatch.setattr(vat, "ENCODERS", ("lstm-random",))
     monkeypatch.setattr(vat, "OF_ONE_DIRECTION", ())
     narrow = {name: replace(vat.PRESETS[name], width=8) for name in ("lstm-base", "lstm-vat")}

@@ -500,14 +500,14 @@ def test_the_models_of_vat(monkeypatch, encoder, preset, options):
     )
     monkeypatch.setattr(vat, "train_classifier", lambda *values, **_: None)
     data = Task(["negative", "positive"], *[Texts(["a film"] * 32, labels=[0] * 32)] * 3, tokenised=True)
-    vat.train(vat.Cell("sst2", encoder, 0), data, vat.PLANS[vat.family(encoder)], "vat")
+    vat.train(vat.Cell("sst2", encoder, 0), data, vat.SETUPS[vat.family(encoder)], "vat")
     assert asked == [replace(vat.PRESETS[preset], bidirectional=options[0], embeddings=options[1])]
 
 
 def test_a_run_of_vat(folder, monkeypatch):
     """A tiny one: the accuracy is that of the iteration that did best on validation."""
     monkeypatch.setitem(
-        vat.PLANS, "lstm", replace(vat.PLANS["lstm"], epochs=2, iterations=2, rows=50, judged=9, most=6)
+        vat.SETUPS, "lstm", replace(vat.SETUPS["lstm"], epochs=2, iterations=2, rows=50, judged=9, most=6)
     )
     small = {name: replace(vat.PRESETS[name], width=8) for name in ("lstm-base", "lstm-vat")}
     monkeypatch.setattr(vat, "PRESETS", small)

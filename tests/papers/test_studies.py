@@ -31,8 +31,8 @@ def folder(tmp_path):
 
 
 def test_one_cell_of_vat_holds_all_five_tables(folder, monkeypatch):
-    plan = replace(vat.PLANS["lstm"], epochs=4, iterations=2, judged=20, most=6)
-    monkeypatch.setitem(vat.PLANS, "lstm", plan)
+    plan = replace(vat.SETUPS["lstm"], epochs=4, iterations=2, judged=20, most=6)
+    monkeypatch.setitem(vat.SETUPS, "lstm", plan)
     found = vat.run(vat.Cell("sst5", "lstm-random", 0), folder)
     assert len(found["test"]) == len(found["validation"]) == 3  # iterations 0 to 2
     assert found["accuracy"] == found["test"][int(np.argmax(found["validation"]))]

@@ -36,7 +36,6 @@ from salience.papers.attention_classifiers.classifier import Compressor, diverge
 from salience.papers.attention_classifiers.options import PRESETS
 from salience.papers.vat import turns
 from salience.papers.vat.turns import compress, compression_loss, encode_features, frozen
-from salience.training import callbacks as phases
 from salience.training import callbacks as resuming
 from salience.training.fit import Listeners, build_trainer, fit
 from salience.training.objective import CrossEntropy
@@ -777,13 +776,13 @@ def test_a_finished_phase_holds_tied_weights(tmp_path):
     model = torch.nn.ModuleDict({"one": torch.nn.Linear(2, 2), "other": torch.nn.Linear(2, 2)})
     model["other"].weight = model["one"].weight
     model.device = torch.device("cpu")
-    phases.write_phase(model, tmp_path / "phase", {"global_step": 3})
+    turns.write_phase(model, tmp_path / "phase", {"global_step": 3})
     before = bits(model)
     with torch.no_grad():
         model["one"].weight.zero_()
-    assert phases.read_phase(model, tmp_path / "phase") == {"global_step": 3}
+    assert turns.read_phase(model, tmp_path / "phase") == {"global_step": 3}
     assert bits(model) == before
-    assert phases.read_phase(model, tmp_path / "other") is None
+    assert turns.read_phase(model, tmp_path / "other") is None
 
 
 # ------------------------------------------------------------------------------------------------- several processes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 import time
@@ -12,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import torch
 from accelerate.utils import broadcast
@@ -20,7 +18,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import (
     EarlyStoppingCallback,
-    PreTrainedModel,
     TrainerCallback,
     TrainerControl,
     TrainerState,
@@ -75,28 +72,9 @@ def using_files(folder: str | Path) -> Iterator[None]:
         raise
 
 
-def write_phase(model: PreTrainedModel, phase: Path, state: dict[str, Any]) -> None:
-    """Writes a finished phase: its weights, and then its state, whose presence marks the phase as finished."""
-    phase.mkdir(parents=True, exist_ok=True)
-    # Copies, because safetensors refuses tensors that share their memory, such as tied embeddings.
-    weights = {name: weight.contiguous() for name, weight in copied_weights(model).items()}
-    with using_files(phase):
-        save_file(weights, phase / "weights.safetensors")
-    (phase / "unfinished.json").write_text(json.dumps(state), encoding="utf-8")
-    (phase / "unfinished.json").rename(phase / "state.json")
-
-
 def copied_weights(model: nn.Module) -> dict[str, Tensor]:
     """The weights of a model by their names, copied to the CPU."""
     return {name: weight.to("cpu", copy=True) for name, weight in model.state_dict().items()}
-
-
-def read_phase(model: PreTrainedModel, phase: Path) -> dict[str, Any] | None:
-    """Loads the weights of a finished phase into the model and gives its state; None if the phase is not finished."""
-    if not (phase / "state.json").is_file():
-        return None
-    model.load_state_dict(load_file(phase / "weights.safetensors", device=str(model.device)))
-    return json.loads((phase / "state.json").read_text(encoding="utf-8"))
 
 
 class ResumePoints(TrainerCallback):

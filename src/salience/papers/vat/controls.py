@@ -22,21 +22,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from transformers import set_seed
 
 from salience.classify import TextClassifier
 from salience.data.splitting import drawn
 from salience.data.task import Task
-from salience.papers.attention_classifiers.building import build_attention_classifier
 from salience.papers.attention_classifiers.options import PRESETS
-from salience.papers.datasets import accuracy, load, train_classifier
+from salience.papers.datasets import accuracy, load
 from salience.papers.mixing_tables import Claim
 from salience.papers.mixing_tables import report as compared
 from salience.papers.table import Row, Table, markdown
-from salience.papers.vat.tables import PUBLISHED
+from salience.papers.vat.tables import PUBLISHED, trained
 from salience.training.recipe import Recipe
 
-LONGEST = 256  # words that are read of a text
 ROWS = 10_000  # training rows at most; only AG News has more
 EPOCHS, BATCH, RATE, DROPOUT, ITERATIONS = 15, 32, 1e-3, 0.2, 3
 BETAS = (0.001, 0.01, 0.1)  # as a mean over the 100 dimensions of z, these are 0.1, 1 and 10
@@ -140,10 +137,6 @@ def train(cell: Cell, data: Task, turns: Mapping[str, Any]) -> Iterations:
         PRESETS[training.preset], bidirectional=True, width=50, embeddings=embeddings, embedding_scale=factor,
         dropout=DROPOUT, embedding_dropout=DROPOUT,
     )  # fmt: skip
-    set_seed(cell.seed)
-    model, tokenizer = build_attention_classifier(
-        options, data.labels, data.training.texts, lambda line: None, split=not data.tokenised
-    )
     recipe = Recipe(
         data=cell.set, method="plain", procedure_options=dict(turns), seed=cell.seed, learning_rate=RATE,
         batch_size=BATCH, steps=EPOCHS * len(data.training) // BATCH, selection=training.selection,
@@ -152,7 +145,7 @@ def train(cell: Cell, data: Task, turns: Mapping[str, Any]) -> Iterations:
     def watch(classifier: TextClassifier) -> None:
         found.test.append(accuracy(classifier.model, classifier.encode(data.test)))
 
-    classifier, iterations = train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe, watch=watch)
+    classifier, iterations = trained(options, data, recipe, watch)
     if iterations:
         found.validation = [iteration["validation_accuracy"] for iteration in iterations]
     else:

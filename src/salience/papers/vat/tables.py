@@ -42,7 +42,7 @@ from salience.faithfulness.detection import detection_by_class
 from salience.faithfulness.erasure import Erasure, Reading, as_judged
 from salience.faithfulness.evaluation import DRAWS
 from salience.papers.attention_classifiers.building import build_attention_classifier
-from salience.papers.attention_classifiers.options import PRESETS
+from salience.papers.attention_classifiers.options import PRESETS, AttentionOptions
 from salience.papers.datasets import accuracy, load, train_classifier
 from salience.papers.table import Row, Table, markdown
 from salience.report.pictures import COLOURS, GREY, save
@@ -98,7 +98,7 @@ LONGEST = 256  # number of words or word pieces that are read of a text
 
 
 @dataclass(frozen=True)
-class Plan:
+class Setup:
     """How models with one kind of encoder are trained and judged."""
 
     epochs: int
@@ -109,9 +109,9 @@ class Plan:
     most: int  # largest number of deleted words
 
 
-PLANS = {
-    "lstm": Plan(epochs=6, learning_rate=1e-3, iterations=3, rows=10_000, judged=500, most=20),
-    "bert": Plan(epochs=4, learning_rate=None, iterations=2, rows=1000, judged=200, most=5),
+SETUPS = {
+    "lstm": Setup(epochs=6, learning_rate=1e-3, iterations=3, rows=10_000, judged=500, most=20),
+    "bert": Setup(epochs=4, learning_rate=None, iterations=2, rows=1000, judged=200, most=5),
 }
 ENCODERS = ("bilstm-random", "bilstm-minilm", "bert-minilm")
 OF_ONE_DIRECTION = ("lstm-random", "lstm-minilm")  # with the first seed only, to show the effect of one direction
@@ -135,11 +135,11 @@ def cells(sets: Sequence[str], seeds: Sequence[int]) -> list[Cell]:
 def run(cell: Cell, data_dir: Path | None) -> Row:
     """Trains base, ATT and VAT on one set with one seed, and judges their attention as explanations."""
     started, data = time.time(), load(cell.set, data_dir, cell.seed)
-    plan = PLANS[family(cell.encoder)]
-    data = replace(data, training=drawn(data.training, plan.rows, cell.seed))
-    base, _ = train(cell, data, plan, "base")
+    setup = SETUPS[family(cell.encoder)]
+    data = replace(data, training=drawn(data.training, setup.rows, cell.seed))
+    base, _ = train(cell, data, setup, "base")
     seconds_of_base = time.time() - started
-    judged = drawn(data.test, plan.judged, seed=0)
+    judged = drawn(data.test, setup.judged, seed=0)
     seen = base.encode(judged, words=True)
     base_accuracy = accuracy(base.model, base.encode(data.test))
     test_accuracies: list[float] = []
@@ -148,16 +148,16 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
     def explain(classifier: TextClassifier, name: str) -> None:
         encoded = classifier.encode(judged, words=True)
         scores = explain_words(classifier.model, encoded, pooling_attention)
-        explanations[name] = judge(as_judged(scores, encoded.words, seen.words), base, seen, judged, plan.most)
+        explanations[name] = judge(as_judged(scores, encoded.words, seen.words), base, seen, judged, setup.most)
 
     def watch(classifier: TextClassifier) -> None:
         test_accuracies.append(accuracy(classifier.model, classifier.encode(data.test)))
         if len(test_accuracies) == 1:
             explain(classifier, "ATT")
 
-    classifier, iterations = train(cell, data, plan, "vat", watch)
+    classifier, iterations = train(cell, data, setup, "vat", watch)
     explain(classifier, "VAT")
-    explanations["random"] = judge_chance(base, seen, judged, plan.most, cell.seed)
+    explanations["random"] = judge_chance(base, seen, judged, setup.most, cell.seed)
     validation_accuracies = [iteration["validation_accuracy"] for iteration in iterations]
     chosen = int(np.argmax(validation_accuracies))
     return {
@@ -169,7 +169,7 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
 
 
 def train(
-    cell: Cell, data: Task, plan: Plan, name: str, watch: Callable[[TextClassifier], None] = lambda classifier: None
+    cell: Cell, data: Task, setup: Setup, name: str, watch: Callable[[TextClassifier], None] = lambda classifier: None
 ) -> tuple[TextClassifier, list[dict]]:
     """Trains the cell's "base" or "vat"; `watch` is called with the model after every iteration of VAT.
 
@@ -180,15 +180,22 @@ def train(
     options = PRESETS[f"{family(kind)}-{name}"]
     if family(kind) == "lstm":
         options = replace(options, bidirectional=kind == "bilstm", embeddings=None if vectors == "random" else vectors)
-    set_seed(cell.seed)
+    turns = {"iterations": setup.iterations} if options.procedure == "turns" else {}
+    recipe = Recipe(
+        data=cell.set, method="plain", procedure_options=turns, seed=cell.seed, learning_rate=setup.learning_rate,
+        steps=setup.epochs * len(data.training) // 32, batch_size=32,
+    )  # fmt: skip
+    return trained(options, data, recipe, watch)
+
+
+def trained(
+    options: AttentionOptions, data: Task, recipe: Recipe, watch: Callable[[TextClassifier], None]
+) -> tuple[TextClassifier, list[dict]]:
+    """Builds an attention classifier and trains it, see `train_classifier`."""
+    set_seed(recipe.seed)
     model, tokenizer = build_attention_classifier(
         options, data.labels, data.training.texts, lambda line: None, split=not data.tokenised
     )
-    turns = {"iterations": plan.iterations} if options.procedure == "turns" else {}
-    recipe = Recipe(
-        data=cell.set, method="plain", procedure_options=turns, seed=cell.seed, learning_rate=plan.learning_rate,
-        steps=plan.epochs * len(data.training) // 32, batch_size=32,
-    )  # fmt: skip
     return train_classifier(TextClassifier(model, tokenizer, LONGEST), data, recipe, watch=watch)
 
 

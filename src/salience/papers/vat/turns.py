@@ -14,6 +14,7 @@ Zhou et al. (Findings of ACL-IJCNLP 2021), "Attending via both Fine-tuning and C
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import PartialState
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import PreTrainedModel, TrainerState, set_seed
 
@@ -35,7 +37,7 @@ from salience.errors import InputError
 from salience.hooks.hooks import evaluating
 from salience.papers.attention_classifiers.classifier import AttentionClassifier, pooled_states
 from salience.processes import is_main_process
-from salience.training.callbacks import read_phase, write_phase
+from salience.training.callbacks import copied_weights, using_files
 from salience.training.fit import Fitted, Listeners, build_trainer, of_texts, run_trainer
 from salience.training.objective import Loss, cross_entropy
 from salience.training.prepare import Prepared
@@ -268,3 +270,22 @@ def validation_accuracy(trainer: MixTrainer) -> float | None:
     of_rows = predict_probabilities(trainer.model, rows, "fp32")
     probabilities, labels = of_texts(of_rows, np.asarray(rows.labels), rows.owners)
     return float((probabilities.argmax(1) == labels).mean())
+
+
+def write_phase(model: PreTrainedModel, phase: Path, state: dict[str, Any]) -> None:
+    """Writes a finished phase: its weights, and then its state, whose presence marks the phase as finished."""
+    phase.mkdir(parents=True, exist_ok=True)
+    # Copies, because safetensors refuses tensors that share their memory, such as tied embeddings.
+    weights = {name: weight.contiguous() for name, weight in copied_weights(model).items()}
+    with using_files(phase):
+        save_file(weights, phase / "weights.safetensors")
+    (phase / "unfinished.json").write_text(json.dumps(state), encoding="utf-8")
+    (phase / "unfinished.json").rename(phase / "state.json")
+
+
+def read_phase(model: PreTrainedModel, phase: Path) -> dict[str, Any] | None:
+    """Loads the weights of a finished phase into the model and gives its state; None if the phase is not finished."""
+    if not (phase / "state.json").is_file():
+        return None
+    model.load_state_dict(load_file(phase / "weights.safetensors", device=str(model.device)))
+    return json.loads((phase / "state.json").read_text(encoding="utf-8"))
