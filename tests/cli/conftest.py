@@ -23,9 +23,10 @@ class Place:
     model: Path
 
     def train(self, *options: str, data: Path | None = None) -> list[str]:
-        """The arguments of a run of a second or two."""
+        """The arguments of a run of a second, without an estimate unless one is named."""
+        estimate = () if {"--estimate", "--config"} & {*options} else ("--estimate", "none")
         return ["train", str(data or self.data), "--model", str(self.model), "--steps", "6", "--set", "evaluations=3",
-                "--device", "cpu", *map(str, options)]  # fmt: skip
+                "--device", "cpu", *estimate, *map(str, options)]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +45,7 @@ def place(tmp_path_factory) -> Place:
 def run(place) -> Path:
     """A run folder, for commands about a trained model."""
     folder = place.folder / "run"
-    assert main(place.train("--test", place.test, "--output", folder)) == 0
+    assert main(place.train("--test", place.test, "--estimate", "folds:2", "--output", folder)) == 0
     return folder
 
 
@@ -63,8 +64,8 @@ def several_files(tmp_path_factory) -> tuple[Path, Path, Path]:
 def several_run(several_files, place) -> Path:
     """A run folder of a classifier of several labels."""
     data, test, folder = several_files
-    options = ["--test", test, "--method", "ssmix", "--steps", "40", "--learning-rate", "0.005", "--output",
-               folder / "run"]  # fmt: skip
+    options = ["--test", test, "--estimate", "folds:2", "--method", "ssmix", "--steps", "40", "--learning-rate",
+               "0.005", "--output", folder / "run"]  # fmt: skip
     assert main(place.train(*options, data=data)) == 0
     return folder / "run"
 

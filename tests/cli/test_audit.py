@@ -195,7 +195,7 @@ def test_a_planted_word_is_one_by_which_the_classifier_decides(place, audit, dat
 
 
 def test_the_estimate_of_a_run_judges_the_labels(place, audit, data, salience, tmp_path):
-    assert salience(*place.train("--output", tmp_path / "run", data=data)).code == 0
+    assert salience(*place.train("--estimate", "folds:2", "--output", tmp_path / "run", data=data)).code == 0
     answer = audit(data, "--run", tmp_path / "run", "--output", tmp_path / "audit")
     assert answer.code == 0 and "the estimate of run, of 62 rows" in answer.out, answer.err
     with np.load(tmp_path / "run" / "out_of_fold.npz") as arrays:
@@ -218,7 +218,12 @@ def test_the_estimate_of_a_run_judges_the_labels(place, audit, data, salience, t
 def test_a_run_with_other_labels_is_refused(place, audit, salience, tmp_path):
     rows = [(text, label, ROWS[-place][1]) for place, (text, label) in enumerate(ROWS)]
     data = write_csv(tmp_path / "two.csv", rows, ("text", "label", "other"))
-    assert salience(*place.train("--label", "other", "--output", tmp_path / "run", data=data)).code == 0
+    assert (
+        salience(
+            *place.train("--label", "other", "--estimate", "folds:2", "--output", tmp_path / "run", data=data)
+        ).code
+        == 0
+    )
     answer = audit(data, "--label", "label", "--run", tmp_path / "run", "--output", tmp_path / "a")
     refused(answer, "has other rows or labels than")
 

@@ -1,6 +1,7 @@
 """The page of `salience demo`: what is typed is explained, and nothing leaves the machine."""
 
 import json
+from importlib.util import find_spec
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -16,7 +17,7 @@ from salience.errors import InputError
 from salience.explainers.class_words import ClassWord, KeptWords, read_kept_words
 from salience.report.demo_page import classes_table
 
-gradio = pytest.importorskip("gradio")
+pytestmark = pytest.mark.skipif(find_spec("gradio") is None, reason="gradio is not installed")
 
 
 @pytest.fixture(scope="module")

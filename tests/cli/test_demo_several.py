@@ -1,6 +1,7 @@
 """The page of `salience demo` where a text can have several labels: thresholds, and a text's decisions explained."""
 
 import re
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from salience.classify import TextClassifier
 from salience.cli import demo as demo_page
 from salience.report.demo_page import classes_table
 
-gradio = pytest.importorskip("gradio")
+pytestmark = pytest.mark.skipif(find_spec("gradio") is None, reason="gradio is not installed")
 HOSTILE = "<img src=x onerror=alert(1)>"
 LABELS = ["food", HOSTILE, "sport"]
 TEXT = "a cup <script>window.hacked = 1</script>"

@@ -24,7 +24,7 @@ from salience.scores.labels import SEVERAL_LABELS
 def estimated(several_files, place, tmp_path_factory):
     """A run without test rows, which is judged on its estimate."""
     folder = tmp_path_factory.mktemp("estimated") / "run"
-    options = ["--steps", "40", "--learning-rate", "0.005", "--output", folder]
+    options = ["--estimate", "folds:2", "--steps", "40", "--learning-rate", "0.005", "--output", folder]
     assert main(place.train(*options, data=several_files[0])) == 0
     return folder
 

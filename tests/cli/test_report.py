@@ -23,8 +23,8 @@ from salience.scores.labels import ONE_LABEL
 pytestmark = pytest.mark.usefixtures("reported")
 RUNS = {
     "test": ["--estimate", "none", "--test"],
-    "estimate": [],
-    "calibrated": ["--set", "calibrate=true", "--test"],
+    "estimate": ["--estimate", "folds:2"],
+    "calibrated": ["--estimate", "folds:2", "--set", "calibrate=true", "--test"],
     "validation": ["--set", "validation_share=0.4"],
     "none": ["--estimate", "none"],
     "attention": ["--model", "attention:dot", "--set-model", "encoder=lstm", "--estimate", "none", "--test"],

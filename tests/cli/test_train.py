@@ -167,7 +167,7 @@ def test_class_weights_in_a_yaml_file_are_names_and_weights(run, place, salience
 
 
 def test_without_validation_it_trains_to_the_end(place, salience, tmp_path):
-    done = salience(*place.train("--set", "validation_share=0", "--output", tmp_path / "run"))
+    done = salience(*place.train("--estimate", "folds:2", "--set", "validation_share=0", "--output", tmp_path / "run"))
     assert done.code == 0, done.err
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert metrics["rows"] == {"training": 60}
