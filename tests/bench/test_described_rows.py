@@ -12,7 +12,8 @@ from descriptions import SENTENCES
 def test_every_set_is_compared_with_its_own_sentences(tmp_path, monkeypatch):
     asked = []
 
-    def compare(recipe, variants, seeds, place, *, sizes, data_sets, jobs):
+    def compare(recipe, variants, seeds, place, *, sizes, data_sets, jobs, heat_maps):
+        assert not heat_maps  # nobody reads them
         asked.append((recipe, variants, seeds, sizes, data_sets))
         place.mkdir(parents=True)
         rows = [(*data_sets, "minilm", sizes[0], variant, seed) for variant in variants for seed in seeds]

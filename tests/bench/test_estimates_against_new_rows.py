@@ -10,7 +10,7 @@ import pytest
 import estimates
 import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
-from salience.data.texts import Texts
+from salience.scores.predictions import Predictions
 from salience.scores.thresholds import lowest_threshold
 from salience.training.recipe import Recipe
 
@@ -58,9 +58,8 @@ def test_thresholds_of_an_estimate_decide_new_rows():
     """The estimate is right above a confidence of 0.8 and wrong below; so are the new rows, by counting."""
     confidence = np.linspace(0.5, 1, 201)[:-1]
     right = confidence > 0.8
-    texts = Texts(["a text"] * 200, labels=1 - right.astype(int))
     probabilities = np.stack([confidence, 1 - confidence], 1)
-    made = SimpleNamespace(probabilities=probabilities, texts=texts, temperature=1.0, groups=None)
+    made = SimpleNamespace(predictions=Predictions(probabilities, 1 - right.astype(int)), temperature=1.0)
     new = np.array([0.55, 0.7, 0.85, 0.95, 0.99])
     found = estimates.decided(made, 0.9, np.stack([new, 1 - new], 1), np.array([0, 1, 0, 0, 1]), ["no", "yes"])
     threshold = lowest_threshold(confidence, right, 0.9, 0.05)
