@@ -1,6 +1,7 @@
 """`salience export`: the folder predicts what the run predicts, with salience and without it, or is not written."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -115,6 +116,17 @@ def test_commands_that_need_the_network(command, place, exported, salience):
     assert answer.code == 2
     assert "was exported to ONNX: it predicts, but has no gradients" in answer.err.splitlines()[-1]
     assert "Traceback" not in answer.err
+
+
+@pytest.mark.whole
+def test_onnxruntime_collects_no_telemetry(exported, tmp_path):
+    """It would keep the number of the device and a data base in the user's cache."""
+    for name in ("cache", "temporary"):
+        (tmp_path / name).mkdir()
+    places = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path / "temporary")}
+    predicting = f"import salience; salience.load({str(exported['float32'])!r}).predict(['a cup'])"
+    subprocess.run([sys.executable, "-c", predicting], check=True, env=os.environ | places)
+    assert not [file for file in tmp_path.rglob("*") if "Microsoft" in file.parts or file.name == ".ses"]
 
 
 @pytest.mark.whole

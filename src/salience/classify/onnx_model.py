@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -69,6 +70,8 @@ class OnnxModel:
 
 def needed(package: str) -> Any:
     """A package of the optional extra `onnx`. Raises an `InputError` if it is not installed."""
+    # From version 1.32 on, onnxruntime collects telemetry as soon as it is imported, on Linux too.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         return import_module(package)
     except ImportError as error:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-import onnxruntime
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -20,6 +19,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from tokenizers import Encoding, Tokenizer
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # it would be collected from the import on
+import onnxruntime
 
 MOST_TEXTS, MOST_BYTES = 256, 2**20  # of a request
 BATCH = 16  # texts that are computed at once
