@@ -33,6 +33,13 @@ def test_there_are_three():
     assert [path.stem for path in NOTEBOOKS] == ["few_labels", "reproduce_a_paper", "trust_an_explanation"]
 
 
+@every_notebook
+def test_what_a_notebook_imports_of_salience_is_there(path):
+    lines = re.findall(r"^(?:from|import) salience.*$", program_of(path), re.MULTILINE)
+    exec("\n".join(lines), {})
+    assert lines
+
+
 @pytest.mark.whole
 @every_notebook
 def test_a_notebook_runs_in_a_process_of_its_own(path, tmp_path):

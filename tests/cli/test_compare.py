@@ -489,7 +489,7 @@ def test_several_data_sets_sizes_and_models(place, salience, tmp_path):
     assert {str(path.parent.relative_to(out)) for path in before} == {
         f"{name}/{model.name}/{size}/{method}-{seed}"
         for name in ("one", "two") for model in models for size in (12, 20)
-        for method in ("plain", "wordmixup") for seed in SEEDS
+        for method in ("plain", "wordmixup") for seed in (0, 1)
     }  # fmt: skip
     found = json.loads((out / "comparison.json").read_text())
     assert len(found["over_data_sets"]) == 4 and len(read_csv(out / "results.csv")) == 32
@@ -538,7 +538,7 @@ def test_each_variant_is_the_run_that_train_makes(salience, place, tmp_path):
     result = json.loads((out / "comparison.json").read_text())
     assert list(result["conditions"][0]["scores"]) == [*variants, "frozen"]
     page, words = (out / "report.html").read_text(), (out / "report.md").read_text()
-    assert "<th>variant</th>" in page and "| fast | plain | none |" in words
+    assert "<span>variant</span>" in page and "| fast | plain | none |" in words
     (tmp_path / "variants.yaml").write_text(yaml.safe_dump(variants | {"fast": {"learning_rate": 0.02}}))
     answer = salience(*command)
     assert answer.code == 2 and "fast-0 was run with" in answer.err

@@ -79,11 +79,11 @@ def test_rows_of_the_first_seed():
     assert first_seed_rows(rows) == {"b": rows[2], "a": rows[1]}
 
 
-def test_a_loader_gives_the_table_of_its_name():
-    for name in TABLES:
-        table = TABLES[name]()
-        assert isinstance(table, Table) and table.name == name
-        assert isinstance(table.report([]), str)  # the check before the first run relies on it
+@pytest.mark.parametrize("name", TABLES)
+def test_a_loader_gives_the_table_of_its_name(name):
+    table = TABLES[name]()
+    assert isinstance(table, Table) and table.name == name
+    assert isinstance(table.report([]), str)  # the check before the first run relies on it
 
 
 LARGE = ("vat", "uaftc-figures", "attentionmix-sweep")
