@@ -58,9 +58,8 @@ docs: .venv-docs/installed
 	touch $@
 
 test-faults: setup
-	cd tests && ../$(BIN)/python -m faults.run
-	SALIENCE_REPEATS=25 SALIENCE_EXAMPLES=1000 $(BIN)/python -m pytest --capture no \
-	    tests/cli/test_two_at_once.py tests/cli/test_properties.py
+	SALIENCE_FAULTS=1 SALIENCE_REPEATS=5 SALIENCE_EXAMPLES=200 $(BIN)/python -m pytest --numprocesses logical \
+	    tests/faults tests/cli/test_two_at_once.py tests/cli/test_properties.py
 
 # Its own environment, beside the other one.
 test-oldest: .venv-oldest/installed

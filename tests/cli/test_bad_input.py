@@ -255,11 +255,13 @@ def test_disk_full_while_writing(place, salience, tmp_path, monkeypatch, error):
     assert (output / "out_of_fold.jsonl").is_file()
 
 
-def test_a_file_that_the_system_refuses(place, salience, tmp_path, monkeypatch):
-    """safetensors says so of a file that it may not open, without the name's attribute."""
+@pytest.mark.parametrize("error", [FileNotFoundError("No such file or directory: model.safetensors"),
+                                   Exception("model.safetensors: Permission denied (os error 13)")])  # fmt: skip
+def test_a_file_that_the_system_refuses(place, salience, tmp_path, monkeypatch, error):
+    """safetensors and tokenizers say so of a file that they may not open, without the name's attribute."""
 
     def fail(*_, **__):
-        raise FileNotFoundError("No such file or directory: model.safetensors")
+        raise error
 
     monkeypatch.setattr("salience.training.estimate.fit", fail)
     refused(salience(*place.train("--output", tmp_path / "run")), "model.safetensors", "run again")

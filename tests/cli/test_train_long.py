@@ -25,7 +25,7 @@ def arguments(place, rows, output, long: str, *options) -> list[str]:
 
 
 @pytest.mark.whole
-def test_windows_are_trained_on_and_predicted(place, rows, salience, tmp_path):
+def test_windows_are_trained_on_and_predicted(place, rows, salience, reported, tmp_path):
     answer = salience(*arguments(place, rows, tmp_path / "run", "windows", "--test", rows))
     assert answer.code == 0, answer.err
     metrics = json.loads((tmp_path / "run" / "metrics.json").read_text())

@@ -93,6 +93,15 @@ def test_a_recipe_that_does_not_say_is_as_none(recipe, tmp_path):
     assert trained_columns(tmp_path) is None
 
 
+def test_a_recipe_that_may_not_be_read_is_told(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_text", refuse)
+    with pytest.raises(PermissionError):
+        trained_columns(tmp_path)
+
+
 def test_what_a_recipe_says(tmp_path):
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump({"text": "a", "text_pair": None, "label": "c", "seed": 0}))
     assert trained_columns(str(tmp_path)) == Columns("a", None, "c")

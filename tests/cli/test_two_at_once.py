@@ -14,7 +14,7 @@ import pytest
 from labelled import started, untimed
 from salience.cli.main import main
 
-pytestmark = pytest.mark.whole
+pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("reported")]
 
 REPEATS = int(os.environ.get("SALIENCE_REPEATS", 1))
 REFUSALS = ("is being written by another process", "exists: choose another", "an interrupted run of")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -93,11 +94,21 @@ class Bench:
 
     # ------------------------------------------------------------------------------------------------------- cases
 
-    def cases(self, every: int = 1, faults: list[str] = KINDS, numbers: range | None = None) -> Iterator[Case]:
-        """Every operation with every fault that it can have; of `every` operations one, each time another fault."""
+    def cases(
+        self, every: int = 1, faults: list[str] = KINDS, numbers: range | None = None, alike: bool = True
+    ) -> Iterator[Case]:
+        """Every operation with every fault that it can have; of `every` operations one, each time another fault.
+
+        Without `alike`, only the first of the operations that differ in numbers and random names alone.
+        """
+        seen = set()
         for operation in self.operations:
             if numbers is not None and operation.number not in numbers:
                 continue
+            kind = operation.name, unnumbered(operation.path)
+            if not alike and kind in seen:
+                continue
+            seen.add(kind)
             for place, fault in enumerate(faults):
                 turn = (operation.number + place) % every == 0  # the faults take turns
                 if applies(fault, operation) and turn:
@@ -172,6 +183,11 @@ def wrong_with(outcome: Outcome, fault: str) -> list[str]:
     if outcome.code == 2 and len(said) != 1:
         return [f"exit code 2 with {len(said)} lines of salience's: {outcome.err[-300:]!r}"]
     return []
+
+
+def unnumbered(path: str) -> str:
+    """A path without its numbers and random parts."""
+    return re.sub(r"\.tmp\w+|\.[0-9a-f]{8}\.|[0-9]+", "#", path)
 
 
 def applies(fault: str, operation: Operation) -> bool:

@@ -1,6 +1,7 @@
 """Faults at every step: commands that are killed, run out of disk or are refused at each file operation in turn.
 
-    python -m faults.run                                        all commands, all operations, all faults
+    python -m faults.run                                        all commands, operations of all kinds, all faults
+    python -m faults.run train --all                            also operations that differ in numbers alone
     python -m faults.run train predict-csv --every 5            every fifth operation of two of them
     python -m faults.run train --operation 37 --fault kill      one case, with all that the commands said
     python -m faults.run train --operation 30-60                all faults at some operations
@@ -71,6 +72,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="faults.run", description=__doc__.splitlines()[0])
     parser.add_argument("scenarios", nargs="*", metavar="COMMAND", help=", ".join(SCENARIOS))
     parser.add_argument("--every", type=int, default=1, help="of so many operations one for each fault")
+    parser.add_argument("--all", action="store_true", help="also operations that differ in numbers alone")
     parser.add_argument("--operation", type=numbers, help="N: only this one, with all that is said; N-M: these")
     parser.add_argument("--fault", choices=KINDS, help="only this one")
     parser.add_argument("--table", type=Path, help="a file for the table")
@@ -86,7 +88,9 @@ def main() -> int:
                 print(*bench.operations, sep="\n")
                 continue
             faults = [chosen.fault] if chosen.fault else KINDS
-            for number, case in enumerate(bench.cases(chosen.every, faults, chosen.operation), 1):
+            alike = chosen.all or chosen.operation is not None
+            cases = bench.cases(chosen.every, faults, chosen.operation, alike)
+            for number, case in enumerate(cases, 1):
                 done.append(bench.run(case))
                 if case.problems:
                     print(f"FAILED {case}", flush=True)

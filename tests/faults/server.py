@@ -78,6 +78,7 @@ class Server:
             "OMP_NUM_THREADS": "1",
             "TOKENIZERS_PARALLELISM": "false",
             "HF_HUB_OFFLINE": "1",
+            "ORT_DISABLE_TELEMETRY": "1",  # its threads would not survive a fork
             # What libraries write outside the working folder is written below the root, too.
             "TMPDIR": str(root / "temporary"),
             "HF_HOME": str(root / "cache"),

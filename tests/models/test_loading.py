@@ -153,6 +153,16 @@ def test_what_lies_in_the_cache_loads_without_the_hub(hub, monkeypatch):
     assert len(hub.questions) == 1
 
 
+def test_how_a_tokenizer_was_loaded_is_not_saved_with_it(tmp_path, monkeypatch):
+    """A run has the same files on a machine without a network."""
+    folder, saved = families.save_tiny_model(tmp_path / "tiny", ["a text"]), []
+    for offline in (False, True):
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", offline)
+        loading.load_tokenizer(str(folder)).save_pretrained(tmp_path / "saved")
+        saved.append((tmp_path / "saved" / "tokenizer_config.json").read_text())
+    assert saved[0] == saved[1] == (folder / "tokenizer_config.json").read_text()
+
+
 def test_what_is_no_model_is_known_without_the_hub(hub, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("text\na\n")

@@ -116,9 +116,12 @@ def answer(error: Exception) -> int:
     if isinstance(error, InputError):
         return complain(str(error), USAGE)
     reason = one_line(error, 300)
-    # safetensors and arrow report the system's error as text
-    full = (errno.ENOSPC, errno.EDQUOT)
-    if getattr(error, "errno", None) in full or any(os.strerror(number) in str(error) for number in full):
+
+    def means(*numbers: int) -> bool:
+        """Whether the system refused for one of these reasons; safetensors, tokenizers and arrow say so in text."""
+        return getattr(error, "errno", None) in numbers or any(os.strerror(each) in str(error) for each in numbers)
+
+    if means(errno.ENOSPC, errno.EDQUOT):
         place = f" {filename}" if (filename := getattr(error, "filename", None)) else ""
         return complain(
             f"the disk is full: cannot write{place}; make room and run again, with --resume for training", USAGE
@@ -133,7 +136,7 @@ def answer(error: Exception) -> int:
         # The reader of the output has stopped (`| head`). Buffered output must not raise an error at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAULT
-    if isinstance(error, OSError):
+    if isinstance(error, OSError) or means(errno.EACCES, errno.EROFS):
         return complain(
             f"a file cannot be used ({reason}): check its path and its permissions, or choose another place, then run "
             "again",

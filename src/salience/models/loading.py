@@ -270,6 +270,8 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     if not tokenizer.is_fast:
         raise InputError(f"{name}: its tokenizer has no fast version, which is needed to map tokens to words")
     tokenizer.padding_side = tokenizer.truncation_side = "right"
+    for how in ("is_local", "local_files_only"):  # how it was loaded is no setting of a saved run
+        tokenizer.init_kwargs.pop(how, None)
     return tokenizer
 
 

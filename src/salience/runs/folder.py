@@ -97,7 +97,7 @@ def trained_columns(model: str | Path) -> Columns | None:
         recipe = read_recipe(Path(model).expanduser() / RECIPE)
         text, text_pair, label = (recipe[role] for role in ("text", "text_pair", "label"))
         separator = recipe.get("label_separator")
-    except (OSError, InputError, KeyError):
+    except (FileNotFoundError, NotADirectoryError, InputError, KeyError):
         return None
     if not isinstance(text, str) or not all(isinstance(name, str | None) for name in (text_pair, label, separator)):
         return None

@@ -1,15 +1,20 @@
-"""A few of the harness's cases; all of them run with `make test-faults`."""
+"""The harness's cases: a few, or with SALIENCE_FAULTS (`make test-faults`) operations of all kinds of all commands."""
+
+import os
 
 import pytest
 
 from faults.cases import Bench, wrong_with
 from faults.run import show, table
-from faults.scenarios import WORK
+from faults.scenarios import SCENARIOS, WORK
 from faults.server import Outcome, serving
 
 pytestmark = pytest.mark.whole
 
-EVERY = {"train": 80, "predict-jsonl": 14, "reproduce": 15}  # of so many operations one for each fault
+WHOLE = "SALIENCE_FAULTS" in os.environ
+# Of so many operations one for each fault. A command that trains or traces takes seconds.
+FEWER = {"train": 2, "train-again": 3, "compare": 4, "export": 4, "export-again": 6}
+EVERY = dict.fromkeys(SCENARIOS, 1) | FEWER if WHOLE else {"train": 80, "predict-jsonl": 14, "reproduce": 15}
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +26,7 @@ def server():
 @pytest.mark.parametrize("name", EVERY)
 def test_after_a_fault_the_same_command_ends_as_if_undisturbed(server, name):
     bench = Bench(server, name)
-    done = [bench.run(case) for case in bench.cases(EVERY[name])]
+    done = [bench.run(case) for case in bench.cases(EVERY[name], alike=not WHOLE)]
     print(table(done, {name: len(bench.operations)}))
     failed = [case for case in done if case.problems]
     for case in failed:
