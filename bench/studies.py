@@ -190,6 +190,22 @@ STUDIES = {
         sets=(*EIGHT, "banking20"),
         sizes=FEW,
     ),
+    # Steps are not made alike: a variant's cost is measured by itself.
+    "depth": Study(
+        "How many layers need training, in how many steps, at which rate?",
+        {
+            "today": {},
+            "half": {"steps_factor": 0.5, "learning_rate": 1e-4},
+            "quarter": {"steps_factor": 0.25, "learning_rate": 2e-4},
+            "3 layers, half": {"trained_layers": 3, "steps_factor": 0.5, "learning_rate": 1e-4},
+            "3 layers, quarter": {"trained_layers": 3, "steps_factor": 0.25, "learning_rate": 2e-4},
+            "3 layers, eighth": {"trained_layers": 3, "steps_factor": 0.125, "learning_rate": 4e-4},
+        },
+        sets=(*EIGHT, "banking20", "trec_fine"),
+        sizes=FEW,
+        references=("tf-idf", "frozen"),
+        budget="steps",
+    ),
     # Sets whose labels have names that say what they mean.
     "names": Study(
         "Should the names of the labels be trained on as texts of their labels?",
