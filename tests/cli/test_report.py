@@ -16,6 +16,7 @@ from labelled import labelled_rows, write_csv
 from pages import HOSTILE, Content
 from salience.cli.main import main
 from salience.data.encoding import word_spans
+from salience.errors import InputError
 from salience.explainers.class_words import read_kept_words
 from salience.scores.calibration import with_temperature
 from salience.scores.labels import ONE_LABEL
@@ -210,6 +211,19 @@ def test_a_report_that_fails_loses_no_run(place, salience, tmp_path, monkeypatch
     assert salience("report", tmp_path / "run").code == 0
     again = salience(*place.train(*options, "--overwrite"))  # the report is a file of the run
     assert again.code == 0, again.err
+
+
+def test_a_file_that_the_report_may_not_read_ends_the_run_which_goes_on(place, salience, tmp_path, monkeypatch):
+    def fails(*_):
+        raise InputError("recipe.yaml cannot be read") from PermissionError(13, "Permission denied")
+
+    options = ["--test", place.test, "--steps", "2", "--output", tmp_path / "run"]
+    with monkeypatch.context() as patch:
+        patch.setattr("salience.cli.report.add_report", fails)
+        refused(salience(*place.train(*options)), "recipe.yaml cannot be read")
+    assert not (tmp_path / "run").exists()
+    assert salience(*place.train(*options, "--resume")).code == 0
+    assert (tmp_path / "run" / "report.html").is_file()
 
 
 def test_a_run_without_its_model_has_a_report_without_heat_maps(place, salience, tmp_path):

@@ -88,9 +88,9 @@ def train(
         nonlocal fault
         try:
             report.add_report(folder, name, classifier)
-        except OSError:  # a full disk, which ends the run as it does elsewhere
-            raise
         except Exception as error:
+            if isinstance(error, OSError) or isinstance(error.__cause__, OSError):
+                raise  # a full disk, or a file that may not be read, which end the run as they do elsewhere
             fault = one_line(f"{type(error).__name__}: {error}", 200)
 
     with Progress() as progress:
