@@ -12,7 +12,9 @@ import families
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import Predictor
 from salience.classify import predictor as module
+from salience.classify.parts import Actor, Windows, read_texts
 from salience.cli.main import main
+from salience.data.columns import Columns
 from salience.errors import InputError
 
 TEXTS = [text for text, _ in labelled_rows(20, seed=3)]
@@ -105,6 +107,28 @@ def test_a_model_that_was_trained_again_is_loaded_again(loads, tmp_path):
         (tmp_path / str(seed)).rename(tmp_path / "run")
         found.append(Predictor(str(tmp_path / "run"))({"text": ["a cup"]})["probability_LABEL_0"][0])
     assert len(loads) == 2 and found[0] != found[1]
+
+
+@pytest.mark.parametrize("rows", [None, range(7, 16)])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_what_a_cluster_runs_answers_every_row_in_its_order(model, tmp_path, rows, pairs):
+    """Without a cluster: one task reads the texts, actors answer them; the rows of a part, some at a time."""
+    given = [(text, f"the other of {number}") for number, text in enumerate(TEXTS)]
+    file = write_csv(tmp_path / "rows.csv", given, ("text", "second"))
+    windows = Windows(str(file), "utf-8", Columns("text", "second" if pairs else None), rows, 4)
+    predictor = Predictor(str(model), device="cpu")
+    actor, found = Actor(predictor), []
+    for table in read_texts({}, windows):
+        assert len(table) <= 4
+        found.append(actor({name: np.array(table[name].to_pylist(), object) for name in table.column_names}))
+    own = [given[number] if pairs else (TEXTS[number],) for number in rows or range(20)]
+    expected = vars(predictor.answers(own))
+    for name, values in expected.items():
+        joined = np.concatenate([part[name] for part in found])
+        if values.dtype.kind == "f":
+            np.testing.assert_allclose(joined, values, atol=1e-6)  # other batches, other roundings
+        else:
+            assert joined.tolist() == values.tolist()
 
 
 def test_bad_input(model, tmp_path):
