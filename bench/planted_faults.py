@@ -34,7 +34,8 @@ KINDS = ("sign", "bound", "check", "axis")
 SIGNS = {ast.Add: "-", ast.Sub: "+"}
 BOUNDS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
 REDUCTIONS = ("sum", "mean", "max", "min", "argmax", "argmin", "argsort", "softmax", "log_softmax", "cumsum", "any")
-SECONDS = 900  # for the tests of one fault
+SECONDS = 900  # for the tests of one file
+NO_FAILURE = (0, 5)  # exit codes of pytest; 5: no test of a file is selected
 
 
 def changed(text: str, lines: list[str], node: ast.AST, new: str) -> str:
@@ -123,16 +124,18 @@ def found_by(tree: Path, key: tuple[str, str, str, str], coverage: Path | None, 
     place.write_text(text, encoding="utf-8")
     try:
         for tests in covering(coverage, tree, file, line):
-            code = code_of(tree, ["-x", "-q", "-p", "no:cacheprovider", *(["-m", mark] if mark else []), tests])
-            if code not in (0, 5):  # 5: no test of this file is selected
-                return tests if code >= 0 else f"{tests} (timeout)"
+            if (code := code_of(tree, tests, mark)) not in NO_FAILURE:
+                place.write_text(before, encoding="utf-8")
+                if code_of(tree, tests, mark) in NO_FAILURE:
+                    return tests if code >= 0 else f"{tests} (timeout)"
+                place.write_text(text, encoding="utf-8")
     finally:
         place.write_text(before, encoding="utf-8")
     return ""
 
 
-def code_of(tree: Path, arguments: list[str]) -> int:
-    """The exit code of pytest in a fork, which has imported the large libraries, and nothing of a tree."""
+def code_of(tree: Path, tests: str, mark: str) -> int:
+    """The exit code of some tests in a fork, which has imported the large libraries, and nothing of a tree."""
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
@@ -143,7 +146,7 @@ def code_of(tree: Path, arguments: list[str]) -> int:
         sys.dont_write_bytecode = True
         sys.path.insert(0, str(tree / "src"))
         os.chdir(tree)
-        os._exit(pytest.main(arguments))
+        os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *(["-m", mark] if mark else []), tests]))
     handle = os.pidfd_open(child)
     ended, _, _ = select.select([handle], [], [], SECONDS)
     os.close(handle)
@@ -165,6 +168,7 @@ def main() -> None:
         old, new, target = given.files
         target.write_text(json.dumps(choose(old, new, given.count, given.seed), indent=1) + "\n", encoding="utf-8")
         return
+    os.environ |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "ONEDNN_MAX_CPU_ISA": "AVX2"}  # as tests/conftest.py
     for name in IMPORTED:
         import_module(name)
     tree, faults, target = given.files
