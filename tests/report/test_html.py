@@ -117,6 +117,7 @@ def test_long_texts_are_cut_at_a_word_and_heat_maps_fold():
     words = [f"word{number}" for number in range(100)]
     start, rest = cut(" ".join(words))
     assert len(start) <= 280 and start + rest == " ".join(words) and not rest.startswith("word")
+    assert cut("aaa bbbb", 4) == ("aaa", " bbbb") and cut("aaaa bbb", 4) == ("aaaa", " bbb")  # the last places
     cards = [Card("", [("", " ".join(words))], maps=[("", explanation(words, cut=True))])]
     page = page_of("t", "", [Section("s", "S", [Legend("of it"), *cards])], explainer="gradient")
     assert page.count("<summary>the rest</summary>") == 2 and "(the rest was not read)" in page
