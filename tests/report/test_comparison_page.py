@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from grids import SEEDS, TEXTS, made_up, with_heat_maps
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from pages import HOSTILE, Content
@@ -20,6 +21,7 @@ from salience.report.comparison_page import (
     p_value,
     show_comparison,
 )
+from salience.report.comparison_pictures import runs_and_intervals
 from salience.report.page import cut
 
 
@@ -68,6 +70,18 @@ def test_values_are_those_of_the_comparison(large, found):
         [str(each.here["ssmix"]), p_value(each.here["ssmix"]), str(each.elsewhere["ssmix"])]
         for each in large.over_data_sets
     ]
+
+
+def test_the_points_of_the_picture_are_the_runs_and_their_differences(large):
+    results = large.conditions[0]
+    drawing = runs_and_intervals(results, large.seeds)
+    axes = Figure().subplots(*drawing.panels)
+    said = {text for texts in drawing.draw(axes).values() for text in texts}
+    own = results.scores["plain"]["accuracy"]
+    for method in large.methods:
+        for seed, value, other in zip(large.seeds, results.scores[method]["accuracy"], own, strict=True):
+            assert f"{method}, seed {seed}: {value:.2f} %" in said
+            assert (f"{method}, seed {seed}: {value - other:+.2f} points" in said) == (method != "plain")
 
 
 def test_both_reports_say_the_same(large, found):
