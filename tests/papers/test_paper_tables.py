@@ -516,7 +516,7 @@ def test_a_run_of_vat(folder, monkeypatch):
     assert len(row["test"]) == len(row["validation"]) == 3
     assert row["chosen"] == row["validation"].index(max(row["validation"]))
     assert row["accuracy"] == row["test"][row["chosen"]]
-    assert 0 <= row["base"] <= 1
+    assert 0 <= row["base"] <= 1 and 0 < row["seconds_of_base"] <= row["seconds"] < 3600
     for explanation in row["explanations"].values():
         assert len(explanation["without"]) == len(explanation["alone"]) == 7  # from no word to six
     wholes = {explanation[name][0] for explanation in row["explanations"].values() for name in ("without", "alone")}
