@@ -1,7 +1,7 @@
 """How many of some small faults, planted in the package by a fixed seed, the tests find.
 
     python bench/planted_faults.py faults OLD NEW faults.json            # chooses faults that both trees can have
-    python bench/planted_faults.py run TREE faults.json found.json [--coverage FILE] [--mark "not whole"]
+    python bench/planted_faults.py run TREE faults.json found.json [--coverage FILE] [--mark "not whole"] [--most 12]
 
 A fault is a sign, a bound, a dropped check or a wrong axis, in a statement that stands in a function of the same name
 in both trees, so that two versions of the tests are asked for the same ones. With coverage data whose contexts are
@@ -117,13 +117,13 @@ def covering(coverage: Path | None, tree: Path, file: str, line: int) -> list[st
     return [name for name, _ in rows if name and (tree / name).exists()]
 
 
-def found_by(tree: Path, key: tuple[str, str, str, str], coverage: Path | None, mark: str) -> str:
-    """The first test file that fails with a fault, or an empty text."""
+def found_by(tree: Path, key: tuple[str, str, str, str], coverage: Path | None, mark: str, most: int | None) -> str:
+    """The first test file that fails with a fault, of the first `most` ones, or an empty text."""
     file, line, text = faults_of(tree)[key]
     place, before = tree / file, (tree / file).read_text(encoding="utf-8")
     place.write_text(text, encoding="utf-8")
     try:
-        for tests in covering(coverage, tree, file, line):
+        for tests in covering(coverage, tree, file, line)[:most]:
             if (code := code_of(tree, tests, mark)) not in NO_FAILURE:
                 place.write_text(before, encoding="utf-8")
                 if code_of(tree, tests, mark) in NO_FAILURE:
@@ -163,6 +163,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--coverage", type=Path)
     parser.add_argument("--mark", default="")
+    parser.add_argument("--most", type=int, help="test files that are asked of a fault")
     given = parser.parse_args()
     if given.action == "faults":
         old, new, target = given.files
@@ -176,7 +177,7 @@ def main() -> None:
     for fault in json.loads(faults.read_text(encoding="utf-8")):
         name = " | ".join(fault)
         if name not in done:
-            done[name] = found_by(tree.resolve(), tuple(fault), given.coverage, given.mark)
+            done[name] = found_by(tree.resolve(), tuple(fault), given.coverage, given.mark, given.most)
             target.write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
             print(f"{done[name] or 'not found'}: {name[:150]}", flush=True)
     print(f"{sum(map(bool, done.values()))} of {len(done)} found")
