@@ -42,6 +42,7 @@ def test_the_drawn_p_value_is_near_scipys_and_near_the_t_tests():
 def test_a_drawn_p_value_is_never_zero():
     assert sign_flip_p([np.full(40, 2.0)], count=999) == 1 / 1000
     assert sign_flip_p([np.full(5, 2.0)]) == 2 / 2**5  # all tried: the least one of 5 pairs
+    assert sign_flip_p([np.full(16, 2.0)]) == 2 / 2**16 and sign_flip_p([np.full(17, 2.0)]) == 1 / 10_000
 
 
 @pytest.mark.parametrize("over_sets", [True, False])

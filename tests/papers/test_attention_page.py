@@ -18,7 +18,7 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.papers.attention_classifiers.options import AttentionOptions, WordRecipe
 from salience.papers.uaftc.analysis import Analysis, TokenScores, Words, analyse, sweep
-from salience.papers.uaftc.page import attention_page, category_rows, draw_all
+from salience.papers.uaftc.page import attention_page, category_rows, draw_all, mean_weights
 from salience.papers.uaftc.page import scores as draw_scores
 from salience.papers.uaftc.training import fit_words
 from salience.training.recipe import Recipe
@@ -216,6 +216,19 @@ def test_what_training_is_watched_by_is_what_is_analysed():
         assert sum(map(abs, last["V^T W"])) == pytest.approx(found.alignment)
         assert (found.words.category == 1).any()
         assert (found.test_accuracy, found.in_test) == (None, None)
+
+
+def test_words_that_a_text_lacks_have_no_weight_in_the_picture(monkeypatch):
+    seen, category = [], np.array([0, 0, 1, NEUTRAL])
+    monkeypatch.setattr("salience.papers.uaftc.page.weight_boxes", lambda axes, weights, *named: seen.extend(weights))
+    scores = TokenScores(torch.zeros(4), torch.zeros(4, 1), torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.ones(4))
+    of_test = replace(scores, occurrences=torch.tensor([1, 0, 2, 0]))
+    analysis = Analysis(
+        scale=1, words=Words(list("abcd"), np.ones((4, 2), int), category), alone=scores, in_texts=scores,
+        in_test=of_test, alignment=0.0, test_accuracy=None, trajectory=[],
+    )  # fmt: skip
+    mean_weights(Figure().subplots(), analysis, ["no", "yes"])
+    assert [weights.tolist() for weights in seen] == [pytest.approx([0.3]), pytest.approx([0.1]), []]
 
 
 def test_polarity_is_shown_for_a_words_own_class(tmp_path):
