@@ -1,5 +1,6 @@
 """`salience export`: the folder predicts what the run predicts, with salience and without it, or is not written."""
 
+import importlib.util
 import json
 import os
 import re
@@ -60,6 +61,26 @@ def test_loaded_from_python(run, exported):
     expected = package.load(run, max_length=6, device="cpu").predict_proba(TEXTS)
     np.testing.assert_allclose(shorter.predict_proba(TEXTS), expected, atol=1e-5)
     assert package.load(exported["float32"], max_length=10_000).max_length == original.max_length
+
+
+def test_the_server_answers_as_the_run(run, exported):
+    """Its functions, in this process; tests/cli/test_serving_page.py starts it."""
+    pytest.importorskip("starlette")
+    specification = importlib.util.spec_from_file_location("serve", exported["float32"] / "serve.py")
+    server = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(server)
+    texts = [*TEXTS, "cup " * 200]
+    for said, expected in zip(server.predictions(texts), package.load(run).predict_proba(texts), strict=True):
+        assert list(said["probabilities"].values()) == pytest.approx(expected.tolist(), abs=1e-5)
+        assert said["probability"] == max(said["probabilities"].values())
+        assert said["probabilities"][said["predicted"]] == said["probability"]
+    assert server.texts_of(b'{"texts": ["a cup", "one"]}') == ["a cup", "one"]
+    for body, problem in ((b'{"texts": []}', "no list of texts"), (b'{"texts": "a cup"}', "no list of texts"),
+                          (b"texts", "not JSON"), (b'{"texts": [" "]}', "text 1 is no text"),
+                          (b'{"texts": [["a", "b"]]}', "send single texts")):  # fmt: skip
+        with pytest.raises(server.HTTPException) as refused_as:
+            server.texts_of(body)
+        assert refused_as.value.status_code == 400 and problem in refused_as.value.detail
 
 
 @pytest.mark.whole
