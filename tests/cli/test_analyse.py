@@ -259,7 +259,11 @@ BAD_POS = {  # the file, the options, and what the line says
     ),
     "no such function": ("texts.csv", ["--tagger", "my_taggers:f"], ["--tagger my_taggers:f", "'f'"]),
     "no module": ("texts.csv", ["--tagger", ":f"], ["--tagger :f"]),
-    "no function": ("texts.csv", ["--tagger", "my_taggers:number"], ["--tagger my_taggers:number"]),
+    "no function": (
+        "texts.csv",
+        ["--tagger", "my_taggers:number"],
+        ["--tagger my_taggers:number: number is no function"],
+    ),
     "too few texts": ("texts.csv", ["--tagger", "my_taggers:too_few"], ["--tagger my_taggers:too_few"]),
     "pairs, as others give them": (
         "texts.csv",

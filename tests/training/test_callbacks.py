@@ -106,6 +106,16 @@ def checkpoints(watch: Watch) -> list[int]:
                    if name.startswith("checkpoint-")})  # fmt: skip
 
 
+@pytest.mark.parametrize(("step", "seconds", "saved"), [(4, 0, True), (5, 0, False), (4, 60, False)])
+def test_a_checkpoint_is_written_when_it_is_due_but_not_after_the_last_step(step, seconds, saved, monkeypatch):
+    monkeypatch.setattr(resuming, "SECONDS", seconds)
+    points, arguments = resuming.ResumePoints(), SimpleNamespace(device="cpu", world_size=1)
+    control = SimpleNamespace(should_save=not saved)
+    points.on_train_begin(arguments, None, control)
+    points.on_step_end(arguments, SimpleNamespace(global_step=step, max_steps=5), control)
+    assert control.should_save == saved
+
+
 def test_a_short_run_writes_nothing(tmp_path):
     watch, _, _ = fitted(tmp_path)
     assert not watch.written
