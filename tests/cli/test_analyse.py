@@ -262,7 +262,7 @@ BAD_POS = {  # the file, the options, and what the line says
     "no function": (
         "texts.csv",
         ["--tagger", "my_taggers:number"],
-        ["--tagger my_taggers:number: number is no function"],
+        ["my_taggers:number: number is no function"],
     ),
     "too few texts": ("texts.csv", ["--tagger", "my_taggers:too_few"], ["--tagger my_taggers:too_few"]),
     "pairs, as others give them": (
