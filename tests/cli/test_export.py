@@ -63,9 +63,10 @@ def test_loaded_from_python(run, exported):
     assert package.load(exported["float32"], max_length=10_000).max_length == original.max_length
 
 
-def test_the_server_answers_as_the_run(run, exported):
+def test_the_server_answers_as_the_run(run, exported, monkeypatch):
     """Its functions, in this process; tests/cli/test_serving_page.py starts it."""
     pytest.importorskip("starlette")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # into the folder of the export
     specification = importlib.util.spec_from_file_location("serve", exported["float32"] / "serve.py")
     server = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(server)
