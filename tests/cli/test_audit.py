@@ -218,12 +218,8 @@ def test_the_estimate_of_a_run_judges_the_labels(place, audit, data, salience, t
 def test_a_run_with_other_labels_is_refused(place, audit, salience, tmp_path):
     rows = [(text, label, ROWS[-place][1]) for place, (text, label) in enumerate(ROWS)]
     data = write_csv(tmp_path / "two.csv", rows, ("text", "label", "other"))
-    assert (
-        salience(
-            *place.train("--label", "other", "--estimate", "folds:2", "--output", tmp_path / "run", data=data)
-        ).code
-        == 0
-    )
+    options = ["--label", "other", "--estimate", "folds:2", "--output", tmp_path / "run"]
+    assert salience(*place.train(*options, data=data)).code == 0
     answer = audit(data, "--label", "label", "--run", tmp_path / "run", "--output", tmp_path / "a")
     refused(answer, "has other rows or labels than")
 
