@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
@@ -146,14 +146,13 @@ class FailureLog:
             raise InputError(f"{self.file} is not a list of failed runs ({error}): move it elsewhere") from error
         return rows
 
-    def replace(self, name: str, failure: Failure | None) -> None:
-        """Records the failure of a run in place of an earlier one; None if it has succeeded since."""
-        if failure is None and not any(row["run"] == name for row in self.rows()):
+    def replace(self, names: Collection[str], *failures: Failure) -> None:
+        """Removes the failures of some runs, which have succeeded since or have failed again, and adds others."""
+        if not failures and not any(row["run"] in names for row in self.rows()):
             return
         with locked(self.file, PATIENCE):
-            rows = [row for row in self.rows() if row["run"] != name]
-            if failure is not None:
-                rows.append({"run": name, "error": failure.error, "traceback": failure.traceback})
+            rows = [row for row in self.rows() if row["run"] not in names]
+            rows += [{"run": each.name, "error": each.error, "traceback": each.traceback} for each in failures]
             if rows:
                 write_lines(self.file, rows)
             else:
@@ -192,8 +191,9 @@ def run_jobs(
 
     def end(job: Job, failure: Failure | None = None) -> None:
         display.end(job.name)
-        log.replace(job.name, failure)
-        failures.extend([] if failure is None else [failure])
+        new = [] if failure is None else [failure]
+        log.replace({job.name}, *new)
+        failures.extend(new)
         ended(job, failure)
 
     display.begin(len(jobs))

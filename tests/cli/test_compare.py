@@ -323,6 +323,20 @@ def test_runs_are_kept_and_one_that_is_gone_is_made_again(again, found, out, tmp
     assert maps_of(copy) == maps_of(out)
 
 
+def test_what_a_disturbed_command_has_left_is_cleared(again, out, tmp_path):
+    """Locks and the failure of a run that is there whole, and explanations of one model only."""
+    copy = tmp_path / "out"
+    (copy / "failures.jsonl").write_text('{"run": "20 rows, plain, seed 1", "error": "", "traceback": ""}\n')
+    for name in ("plain-1", "plain-1.run", "tf-idf-3"):
+        (copy / "20" / f".{name}.lock").touch()
+    lines = (out / "explanations.jsonl").read_bytes().splitlines(keepends=True)
+    (copy / "explanations.jsonl").write_bytes(b"".join(line for line in lines if b'"method": "plain"' not in line))
+    answer, loaded = again()
+    assert answer.code == 0 and loaded == ["40/plain-3"]
+    assert (copy / "explanations.jsonl").read_bytes().splitlines(keepends=True) == lines
+    assert not (copy / "failures.jsonl").exists() and not [path for path in copy.rglob(".*")]
+
+
 def test_models_that_are_missing_or_damaged_are_named(again, tmp_path):
     """Explanations are made anew where a run has other predictions; one model is missing, then the other damaged."""
     out = tmp_path / "out"

@@ -149,6 +149,9 @@ def test_methods_spend_as_much_as_the_baseline(planned, tmp_path):
     assert {name: each.method for name, each in plan.items() if each.method != "plain"} == {
         "embedmix": "embedmix", "senmixup": "senmixup"
     }  # fmt: skip
+    known = (tmp_path / "grid.json").read_bytes()
+    planned(variants, tmp_path)  # as after a command that was killed before its first run
+    assert (tmp_path / "grid.json").read_bytes() == known
     again, notes = planned(variants, tmp_path, seeds=(5, 6))
     assert steps_in(again) == expected and notes == []
     assert steps_in(planned(variants, tmp_path, "steps")[0]) == dict.fromkeys(variants, 4) | {"long": 7}

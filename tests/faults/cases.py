@@ -128,6 +128,8 @@ class Bench:
             case.problems += [f"a file of somebody else's: {line}" for line in self.harmed(planted)]
             if turn == 0 and self.scenario.atomic:
                 case.problems += self.half_written()
+            if outcome.code == 0 and turn == 0 and self.scenario.partial and self.scenario.partial in outcome.out:
+                continue
             if outcome.code == 0:
                 case.problems += differences(self.wanted, contents(self.server.root))
                 return case

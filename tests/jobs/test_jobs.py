@@ -251,7 +251,7 @@ def is_running(process: int) -> bool:
 
 def test_an_error_may_have_any_separator_of_lines(log):
     for name, error in (("one", "a\u2028b"), ("two", "e")):
-        log.replace(name, Failure(name, error, "c\x85d"))
+        log.replace({name}, Failure(name, error, "c\x85d"))
     assert [row["run"] for row in log.rows()] == ["one", "two"] and log.rows()[0]["error"] == "a\u2028b"
-    log.replace("one", None)
+    log.replace({"one", "three"})
     assert [row["run"] for row in log.rows()] == ["two"]

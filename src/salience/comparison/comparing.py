@@ -21,7 +21,7 @@ from salience.comparison.heat_maps import heat_maps_of
 from salience.comparison.planning import NO_TEST, plans_of
 from salience.comparison.results import predictions_of
 from salience.errors import InputError, listed
-from salience.files import Occupied
+from salience.files import Occupied, lock_of
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.runs.folder import RECIPE, RunFolder, changed, read_recipe, work_of
 from salience.runs.results import Run, read_run
@@ -125,8 +125,10 @@ def compare(
         note(f"{job.name}: {kind.main_title} {run.metrics['test'][kind.main]:.3f}")
 
     mine = [cell.job(callbacks, tuple(report_to)) for cell in list(cells.values())[turn - 1 :: parts]]
+    left = [job for job in mine if job.name not in done or lock_of(job.lock).exists()]
     log = FailureLog(output / "failures.jsonl")
-    log.check(run_jobs([job for job in mine if job.name not in done], pool, log, display, tell, note), len(mine))
+    log.replace(done)  # a run can fail when all of it is written
+    log.check(run_jobs(left, pool, log, display, tell, note), len(mine))
     missing = [name for name, cell in cells.items() if name not in done and not cell.is_done()]
     if missing:
         note(f"{len(missing)} of {len(cells)} runs are left to other parts; the last of them prints the comparison")
@@ -183,8 +185,8 @@ class Cell:
                 )
         if kept and self.measures and not is_reference(self.recipe):  # which has no model that is measured
             check_measured(self.measures, self.read().metrics, self.folder)
-        if kept and work_of(self.folder).exists():
-            with suppress(Occupied):  # a process is about to remove it, or was killed before it could
+        if kept and (work_of(self.folder).exists() or lock_of(self.folder).exists()):
+            with suppress(Occupied):  # a process is about to remove them, or was killed before it could
                 RunFolder(self.folder).discard_work()
         return kept
 

@@ -79,7 +79,7 @@ def heat_maps_of(
     seed, of_texts = grid.seeds[0], dict[tuple[Condition, int], dict[str, Explanation]]()
     absent, missing, begun = [], [], False
     kept = read_explanations(output, note)
-    stored = dict(kept)
+    stored, shown = dict(kept), list[ExplainedText]()
     for each in predictions:
         for method in grid.methods:
             condition = each.results.condition
@@ -89,6 +89,7 @@ def heat_maps_of(
                 if (key.condition, key.method, key.seed) == (condition, method, seed) and key.predictions != digest:
                     del stored[key]
             keyed = {ExplainedText(condition, method, seed, digest, text.row): text for text in each.texts}
+            shown += keyed
             wanted = {key: text for key, text in keyed.items() if not is_of(text, stored.get(key))}
             if wanted and not ((run.folder / "config.json").is_file() and any(run.folder.glob("*.safetensors"))):
                 absent.append(name)
@@ -112,7 +113,7 @@ def heat_maps_of(
     for line in missing:
         note(line)
     if stored != kept:
-        write_explanations(output, stored)
+        write_explanations(output, {key: stored[key] for key in (*shown, *stored) if key in stored})
     return HeatMaps(seed, EXPLAINER, of_texts, missing)
 
 

@@ -153,7 +153,9 @@ class Known:
         if not len(task.test):  # of a data set on the hub, this is seen when it is read
             raise InputError(NO_TEST)
         self.several[data] = task.multi_label
-        self.recipes.append((replace(asked, precision=prepared.plan.precision), prepared.plan))
+        pair = (replace(asked, precision=prepared.plan.precision), prepared.plan)
+        if pair not in self.recipes:  # as left by a command that was killed before a run had its precision
+            self.recipes.append(pair)
         return prepared.plan
 
     def costs_of(
