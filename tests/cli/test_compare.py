@@ -334,7 +334,7 @@ def test_what_a_disturbed_command_has_left_is_cleared(again, out, tmp_path):
     answer, loaded = again()
     assert answer.code == 0 and loaded == ["40/plain-3"]
     assert (copy / "explanations.jsonl").read_bytes().splitlines(keepends=True) == lines
-    assert not (copy / "failures.jsonl").exists() and not [path for path in copy.rglob(".*")]
+    assert not (copy / "failures.jsonl").exists() and not list(copy.rglob(".*"))
 
 
 def test_models_that_are_missing_or_damaged_are_named(again, tmp_path):
