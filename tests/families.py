@@ -24,6 +24,7 @@ from transformers import PreTrainedTokenizerFast
 
 from salience import Batch
 from salience.models.mean_pooling import with_mean_pooling
+from salience.models.sentence_modules import PooledClassifier
 from salience.papers.attention_classifiers.classifier import AttentionClassifier, AttentionClassifierConfig
 
 VOCABULARY = 104  # more than BERT's [UNK], which is 100
@@ -34,7 +35,7 @@ LAYERS = 3
 BERT_SPECIALS = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 ROBERTA_SPECIALS = {"[CLS]": 0, "[PAD]": 1, "[SEP]": 2, "[UNK]": 3, "[MASK]": 4}
 FIRST_WORD = 5
-TWO_SEPARATORS = {"roberta", "mpnet", "roberta, mean"}  # [CLS] a [SEP] [SEP] b [SEP], and padding id 1
+TWO_SEPARATORS = {"roberta", "mpnet", "roberta, mean", "mpnet, mean"}  # [CLS] a [SEP] [SEP] b [SEP], and padding id 1
 # The tiny models that read token_type_ids.
 WITH_TOKEN_TYPES = {"bert", "electra", "albert", "attention", "bert, mean"}
 
@@ -265,6 +266,16 @@ def with_mean(family: str, seed: int = 0, *arguments, **settings) -> nn.Module:
         return with_mean_pooling(model)
 
 
+@built_once
+def pooled(family: str, pooling: str, *arguments, **settings) -> nn.Module:
+    """A random classifier that is saved as modules: an encoder, a pooling over its tokens, and a linear map."""
+    encoder = build(family, *arguments, **settings).base_model
+    encoder.config.sentence_pooling = pooling
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        return PooledClassifier(encoder).eval()
+
+
 FAMILIES = {
     name: partial(build, name)
     for name in (
@@ -283,6 +294,8 @@ MODELS = FAMILIES | {
     "attention": attention_classifier,  # one of our own
     "bert, mean": partial(with_mean, "bert"),
     "roberta, mean": partial(with_mean, "roberta"),
+    "mpnet, mean": partial(pooled, "mpnet", "mean"),
+    "distilbert, first": partial(pooled, "distilbert", "first"),
 }
 
 LAYER_CLASSES = {

@@ -1,6 +1,9 @@
 """Vectors of a frozen encoder: against sentence-transformers, and against one text at a time."""
 
+import json
+import shutil
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from transformers import AutoModel
 
 import families
 from labelled import FILLER, WORDS, labelled_rows
-from salience.classify.frozen_encoder import load_frozen, mean_vectors
+from salience.classify.frozen_encoder import load_frozen, pooled_vectors
 from salience.data.encoding import Encoded, encode_texts
 from salience.errors import InputError
 from salience.models.loading import EMBEDDED, model_source
@@ -53,19 +56,19 @@ def test_a_classifier_gives_the_vectors_of_its_encoder_and_keeps_its_mode():
     model.resize_token_embeddings(len(tokenizer))
     encoded = encode_texts(tokenizer, TEXTS, max_length=32)
     model.train()
-    found = mean_vectors(model, encoded, "fp32")
+    found = pooled_vectors(model, encoded, "fp32")
     assert model.training
     assert model.bert.training
     assert not torch.is_inference(next(model.parameters()))
-    assert found == pytest.approx(mean_vectors(model.bert, encoded, "fp32"))
-    assert (mean_vectors(model, encoded, "fp32") == found).all()  # no dropout
+    assert found == pytest.approx(pooled_vectors(model.bert, encoded, "fp32"))
+    assert (pooled_vectors(model, encoded, "fp32") == found).all()  # no dropout
 
 
 def test_bf16_is_close_and_another_computation():
     model, tokenizer = families.FAMILIES["bert"](spread=0.1), families.tiny_tokenizer(TEXTS[:3])
     model.resize_token_embeddings(len(tokenizer))
     encoded = encode_texts(tokenizer, TEXTS, max_length=32)
-    exact, half = (mean_vectors(model, encoded, precision) for precision in ("fp32", "bf16"))
+    exact, half = (pooled_vectors(model, encoded, precision) for precision in ("fp32", "bf16"))
     assert half.dtype == np.float32
     assert (half != exact).any()
     assert half == pytest.approx(exact, abs=0.05 * float(np.abs(exact).max()))
@@ -76,7 +79,7 @@ def test_a_model_over_words_has_vectors_too():
     lengths = own.attention_mask.sum(1).numpy()
     ids = own.input_ids[own.attention_mask.bool()].numpy()
     encoded = Encoded(ids, own.segment[own.attention_mask.bool()].numpy(), lengths)
-    found = mean_vectors(model, encoded)
+    found = pooled_vectors(model, encoded)
     with torch.no_grad():
         states = model.base_model(input_ids=own.input_ids[:1, : lengths[0]]).last_hidden_state
     assert found[0] == pytest.approx(states[0].mean(0).numpy(), abs=1e-5)
@@ -86,8 +89,19 @@ def test_no_texts_have_no_vectors(folder):
     assert load_frozen(str(folder), device="cpu").vectors([]).shape == (0, 16)
 
 
-def test_sentence_transformers_computes_the_same(folder):
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_sentence_transformers_computes_the_same(pooling, folder, tmp_path):
     transformers = pytest.importorskip("sentence_transformers")
+    folder = Path(shutil.copytree(folder, tmp_path / "encoder"))
+    modules = {"": "Transformer", "1_Pooling": "Pooling"}
+    (folder / "modules.json").write_text(json.dumps([
+        {"idx": place, "name": str(place), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for place, (path, kind) in enumerate(modules.items())
+    ]))  # fmt: skip
+    (folder / "1_Pooling").mkdir()
+    settings = {"word_embedding_dimension": 16, "pooling_mode_cls_token": pooling == "cls",
+                "pooling_mode_mean_tokens": pooling == "mean"}  # fmt: skip
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(settings))
     theirs = transformers.SentenceTransformer(str(folder), device="cpu")
     theirs.max_seq_length = 32
     frozen = load_frozen(str(folder), device="cpu", precision="fp32", max_length=32)

@@ -215,7 +215,7 @@ def test_rows_that_the_scores_are_of(case):
 def test_the_card_of_the_run_itself_is_as_it_was(run):
     settings = yaml.safe_load((run / "recipe.yaml").read_text(encoding="utf-8"))
     labels, metrics = package.load(run, device="cpu").labels, metrics_of(run)
-    card = model_card(Recipe.from_mapping(settings).as_mapping(), labels, metrics, metrics, False)
+    card = model_card(Recipe.from_mapping(settings).as_mapping(), labels, metrics, metrics, "transformers")
     assert card == (run / "README.md").read_text(encoding="utf-8")
     assert "model-index" not in card and "`recipe.yaml` repeats the run:\n" in card
 

@@ -1,4 +1,4 @@
-"""`salience train --set pooling=mean`: a plain checkpoint, and every command with it."""
+"""`salience train` with a pooling over tokens: a plain checkpoint or modules, and every command with both."""
 
 import json
 import subprocess
@@ -11,8 +11,9 @@ import yaml
 from test_bad_input import refused
 from test_resume import finish, kill, start, wait_for, weights  # noqa: F401  `start` is a fixture
 
+import families
 import salience as package
-from labelled import labelled_rows
+from labelled import FILLER, WORDS, labelled_rows
 from salience.cli.main import main
 from salience.runs.folder import read_recipe
 
@@ -26,6 +27,35 @@ def pooled(place):
     folder = place.folder / "pooled"
     assert main(place.train("--test", place.test, "--output", folder, *QUICK, "--set", "pooling=mean")) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def modules(place):
+    """A run on an encoder for the mean, whose architecture has no plain checkpoint with it."""
+    encoder = families.save_tiny_model(
+        place.folder / "encoder", [*WORDS.values(), " ".join(FILLER)], "mpnet", classes=5
+    )
+    (encoder / "1_Pooling").mkdir()
+    (encoder / "1_Pooling" / "config.json").write_text('{"pooling_mode": "mean"}')
+    folder = place.folder / "modules"
+    options = ("--steps", "40", "--set", "evaluations=2", "--precision", "fp32", "--model", encoder)
+    assert main(place.train("--test", place.test, "--output", folder, *options)) == 0
+    return folder
+
+
+def test_a_run_as_modules(modules, salience):
+    """Settings are those of mean pooling; the folder is read back, and sent, with all of its modules."""
+    recipe = read_recipe(modules / "recipe.yaml")
+    assert (recipe["pooling"], recipe["head_start"], recipe["method"]) == ("mean", "logistic", "senmixup")
+    classifier = package.load(modules, device="cpu", precision="fp32")
+    with np.load(modules / "probabilities.npz") as stored:
+        texts = [json.loads(line)["text"] for line in (modules / "predictions.jsonl").read_text().splitlines()]
+        np.testing.assert_allclose(classifier.predict_proba(texts), stored["probabilities"], atol=1e-5)
+    card = (modules / "README.md").read_text()
+    assert "library_name: sentence-transformers" in card and "SentenceTransformer(" in card
+    answer = salience("push", modules, "me/texts", "--dry-run")
+    for name in ("modules.json", "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors"):
+        assert f"{name} (" in answer.err
 
 
 @pytest.mark.whole
@@ -59,12 +89,14 @@ def test_training_changes_nothing_of_the_attention_of_the_pooling_layer(pooled):
 
 
 @pytest.mark.whole
-def test_every_command_works_with_such_a_run(pooled, place, salience, tmp_path):
+@pytest.mark.parametrize("name", ["pooled", "modules"])
+def test_every_command_works_with_such_a_run(name, request, place, salience, tmp_path):
+    pooled = request.getfixturevalue(name)
     assert salience("predict", pooled, place.test, "--output", tmp_path / "predicted.csv").code == 0
     answer = salience("explain", pooled, "--text", TEXTS[0], "--explainer", "gradient,attention,cls-attention")
     assert answer.code == 0, answer.err
     answer = salience("explain", pooled, "--text", TEXTS[0], "--explainer", "pooling-attention")
-    refused(answer, "mean pooling weights all tokens alike")
+    refused(answer, "mean pooling weights all tokens alike" if name == "pooled" else "has no attention pooling")
     answer = salience("faithfulness", pooled, place.test, "--output", tmp_path / "tested", "--metrics", "aopc")
     assert answer.code == 0, answer.err
     tested = (tmp_path / "tested" / "faithfulness.json").read_text()
@@ -79,7 +111,9 @@ def test_every_command_works_with_such_a_run(pooled, place, salience, tmp_path):
 
 
 @pytest.mark.whole
-def test_a_run_is_repeated_by_its_recipe_and_trained_further(pooled, place, salience, tmp_path):
+@pytest.mark.parametrize("name", ["pooled", "modules"])
+def test_a_run_is_repeated_by_its_recipe_and_trained_further(name, request, place, salience, tmp_path):
+    pooled = request.getfixturevalue(name)
     recipe = read_recipe(pooled / "recipe.yaml")
     assert recipe["pooling"] == "mean"
     answer = salience("train", "--config", pooled / "recipe.yaml", "--output", tmp_path / "again")
@@ -89,13 +123,16 @@ def test_a_run_is_repeated_by_its_recipe_and_trained_further(pooled, place, sali
     answer = salience(*place.train("--output", tmp_path / "further", *QUICK, "--model", pooled))
     assert answer.code == 0, answer.err
     config = json.loads((tmp_path / "further" / "config.json").read_text())
-    assert (config["pooling_layer"], config["num_hidden_layers"]) == ("mean", 3)
+    layers = {"pooled": ("mean", 3), "modules": (None, 2)}[name]
+    assert (config.get("pooling_layer"), config["num_hidden_layers"]) == layers
 
 
 @pytest.mark.whole
-def test_a_killed_run_ends_with_the_same_weights(place, start, tmp_path):  # noqa: F811
+@pytest.mark.parametrize("name", ["pooled", "modules"])
+def test_a_killed_run_ends_with_the_same_weights(name, modules, place, start, tmp_path):  # noqa: F811
     """The optimiser has more groups of weights, and a part of the model is not trained."""
     options = ("--steps", "36", "--set", "evaluations=12", "--set", "patience=12", "--set", "pooling=mean")
+    options += ("--model", place.folder / "encoder") if name == "modules" else ()
     finish(start(*place.train("--output", tmp_path / "whole", *options)))
     process = start(*place.train("--output", tmp_path / "run", *options))
     checkpoints = tmp_path / ".run.partial" / "checkpoints"

@@ -7,9 +7,11 @@ import torch
 
 import families
 from salience.errors import InputError
-from salience.models.loading import embedded_folder, load_classifier
+from salience.hooks.stages import encoder_of
+from salience.models.loading import embedded_folder, load_classifier, load_trained, sentence_pooling
 from salience.models.mean_pooling import NARROW
-from salience.training.head import declared_modes, is_for_mean, used_pooling, with_pooling
+from salience.models.sentence_modules import PooledClassifier, declared_modes
+from salience.training.head import can_begin, used_head_start, used_pooling, with_pooling
 
 MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
@@ -28,23 +30,22 @@ def sentence_model(folder, settings, modules=MODULES, family="bert", classes=2):
 
 
 @pytest.mark.parametrize(
-    ("settings", "modes"),
+    ("settings", "modes", "pooling"),
     [
-        ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, {"mean"}),
-        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, {"cls_token"}),
-        ({"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": True}, {"max", "mean"}),
-        ({"embedding_dimension": 16, "pooling_mode": "mean", "include_prompt": True}, {"mean"}),
-        ({"pooling_mode": "cls"}, {"cls"}),
-        ({"pooling_mode": ["mean", "max"]}, {"max", "mean"}),
-        ("{", None),
-        ("[]", None),
+        ({"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}, {"mean"}, "mean"),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, {"cls_token"}, "first"),
+        ({"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": True}, {"max", "mean"}, None),
+        ({"embedding_dimension": 16, "pooling_mode": "mean", "include_prompt": True}, {"mean"}, "mean"),
+        ({"pooling_mode": "cls"}, {"cls"}, "first"),
+        ({"pooling_mode": ["mean", "max"]}, {"max", "mean"}, None),
+        ("{", None, None),
+        ("[]", None, None),
     ],
 )
-def test_what_sentence_transformers_writes(settings, modes, tmp_path):
+def test_what_sentence_transformers_writes(settings, modes, pooling, tmp_path):
     """Flags in earlier versions, one setting in version 6 (6.2, `Pooling.config_keys`)."""
     name = sentence_model(tmp_path, settings)
-    assert declared_modes(name) == modes
-    assert is_for_mean(name) == (modes == {"mean"})
+    assert declared_modes(name) == modes and sentence_pooling(name) == pooling
 
 
 def test_the_folder_is_named_in_modules_and_lies_in_the_model(tmp_path):
@@ -69,33 +70,103 @@ def test_the_packaged_model_says_mean():
 
 def test_known_names_where_no_file_says_it(tmp_path):
     """A folder with nothing but the encoder; a trained classifier of such a name reads its first token."""
-    for kind, expected in (("BertModel", True), ("BertForSequenceClassification", False)):
+    for kind, expected in (("BertModel", "mean"), ("BertForSequenceClassification", None)):
         folder = tmp_path / kind / "all-MiniLM-L12-v2"
         families.save_tiny_model(folder, ["a"])
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps(config | {"architectures": [kind]}))
-        assert is_for_mean(str(folder)) is expected
+        assert sentence_pooling(str(folder)) == expected
     other = families.save_tiny_model(tmp_path / "other", ["a"])
-    assert not is_for_mean(str(other))
+    assert sentence_pooling(str(other)) is None
 
 
 @pytest.mark.parametrize(
     ("family", "settings", "expected"),
     [
         ("bert", {"pooling_mode": "mean"}, "mean"),
-        ("bert", {"pooling_mode": "cls"}, "cls"),
+        ("roberta", {"pooling_mode": "cls"}, "first"),
         ("modernbert", {"pooling_mode": "mean"}, "mean"),
-        ("mpnet", {"pooling_mode": "mean"}, "cls"),  # trained for it, but the architecture does not admit it
+        ("bert", {"pooling_mode": "max"}, "cls"),
     ],
 )
-def test_auto(family, settings, expected, tmp_path):
+def test_auto_in_a_plain_checkpoint(family, settings, expected, tmp_path):
     name = sentence_model(tmp_path, settings, family=family)
     model, _ = load_classifier(name, ["a", "b"])
     before = {key: value.clone() for key, value in model.state_dict().items()}
     chosen = with_pooling(model, name, "auto")
-    assert used_pooling(chosen) == expected
+    assert used_pooling(chosen) == expected and not isinstance(chosen, PooledClassifier)
     if expected == "cls":
         assert all(torch.equal(value, before[key]) for key, value in chosen.state_dict().items())
+
+
+def test_the_first_token_through_a_pooler_that_is_nearly_the_identity(tmp_path):
+    """Logits are a linear map of the first token's state, up to the cubic term of tanh; no pooler is trained."""
+    name = sentence_model(tmp_path / "encoder", {"pooling_mode": "cls"}, classes=3)
+    loaded, tokenizer = load_classifier(name, ["a", "b"])
+    model = with_pooling(loaded, name, "auto").eval()
+    assert not any(weight.requires_grad for weight in model.bert.pooler.parameters())
+    inputs = tokenizer(["a good film", "film"], padding=True, return_tensors="pt")
+    first = encoder_of(model)(**inputs).last_hidden_state[:, 0]
+    expected = NARROW * first @ model.classifier.weight.T + model.classifier.bias
+    torch.testing.assert_close(model(**inputs).logits, expected, rtol=0, atol=2e-3 * expected.abs().max().item())
+    model.save_pretrained(tmp_path / "run")
+    tokenizer.save_pretrained(tmp_path / "run")
+    again, _ = load_classifier(str(tmp_path / "run"), ["a", "b"])
+    again = with_pooling(again, str(tmp_path / "run"), "auto")
+    assert used_pooling(again) == "first" and torch.equal(again.classifier.weight, model.classifier.weight)
+    assert not any(weight.requires_grad for weight in again.bert.pooler.parameters())
+
+
+@pytest.mark.parametrize(
+    ("family", "settings", "pooling"),
+    [("mpnet", {"pooling_mode": "mean"}, "mean"), ("distilbert", {"pooling_mode": "cls"}, "first")],
+)
+def test_auto_in_modules(family, settings, pooling, tmp_path):
+    """The logits are those of sentence-transformers, which loads the folder as it loads any other model."""
+    from sentence_transformers import SentenceTransformer
+
+    name = sentence_model(tmp_path / "encoder", settings, family=family, classes=3)
+    loaded, tokenizer = load_classifier(name, ["a", "b"])
+    model = with_pooling(loaded, name, "auto")
+    assert used_pooling(model) == pooling and can_begin(model)
+    assert used_head_start(name, model, pooled=True) == "logistic"
+    saved = str(tmp_path / "run")
+    model.save_pretrained(saved)
+    tokenizer.save_pretrained(saved)
+    texts = ["a good film", "film"]
+    for classifier in (model.eval(), load_trained(saved)[0].eval()):
+        logits = classifier(**tokenizer(texts, padding=True, return_tensors="pt")).logits
+        theirs = SentenceTransformer(saved, device="cpu").encode(texts, convert_to_tensor=True)
+        torch.testing.assert_close(logits, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_a_head_in_modules_is_trained_further_and_drawn_anew_for_other_labels(tmp_path):
+    model = families.MODELS["mpnet, mean"](0, 3)
+    families.save_tiny_model(tmp_path, ["a"], family="mpnet, mean", classes=3)
+    stored = load_trained(str(tmp_path))[0].classifier.weight
+    for labels in (["a", "b", "c"], ["a", "b"]):
+        loaded, _ = load_classifier(str(tmp_path), labels)
+        model = with_pooling(loaded, str(tmp_path), "auto")
+        same = model.classifier.weight.shape == stored.shape
+        assert same == (len(labels) == 3) == (used_head_start(str(tmp_path), model, pooled=True) == "random")
+        assert not same or torch.equal(model.classifier.weight, stored)
+
+
+def test_modules_that_are_damaged_or_another_models(tmp_path):
+    families.save_tiny_model(tmp_path, ["a"], family="mpnet, mean", classes=3)
+    weights = tmp_path / "2_Dense" / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:40])
+    with pytest.raises(InputError, match="cannot load the model"):
+        load_trained(str(tmp_path))
+    weights.unlink()
+    with pytest.raises(InputError, match="holds no trained classifier"):
+        load_trained(str(tmp_path))
+    weights.write_bytes(whole)
+    settings = tmp_path / "2_Dense" / "config.json"
+    settings.write_text(settings.read_text().replace('"out_features": 3', '"out_features": 16'))
+    with pytest.raises(InputError, match="holds no trained classifier"):
+        load_trained(str(tmp_path))
 
 
 @pytest.mark.parametrize("pooling", ["cls", "auto", "mean"])

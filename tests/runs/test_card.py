@@ -29,13 +29,13 @@ HOSTILE = {
 }
 
 
-def card_of(names=("sport", "music"), data="train.csv", model="tiny", ours=False) -> str:
+def card_of(names=("sport", "music"), data="train.csv", model="tiny", library="transformers") -> str:
     recipe = Recipe(data=data, model=model, method="plain", steps=3, batch_size=4, learning_rate=1e-3)
     scores = {"accuracy": 0.5, "macro_f1": 0.5, "calibration_error": 0.5}
     intervals = {"accuracy_interval": [0.4, 0.6], "macro_f1_interval": None}
     metrics = {"judged_on": "test", "rows": {"training": 8, "test": 4}, "steps": 3, "test": scores | intervals,
                "baselines": {"majority class": scores}}  # fmt: skip
-    return model_card(recipe.as_mapping(), list(names), metrics, {"versions": {"salience": "0"}}, ours)
+    return model_card(recipe.as_mapping(), list(names), metrics, {"versions": {"salience": "0"}}, library)
 
 
 def read(card: str):

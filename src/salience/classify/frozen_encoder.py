@@ -1,4 +1,4 @@
-"""Texts as vectors: means of a frozen encoder's last hidden states, and what the head of a classifier reads."""
+"""Texts as vectors: a frozen encoder's pooled last hidden states, and what the head of a classifier reads."""
 
 from __future__ import annotations
 
@@ -18,52 +18,63 @@ from salience.data.encoding import Encoded, encode_texts
 from salience.data.texts import Texts, TextsLike
 from salience.hooks.hooks import evaluating, forward, inputs_of, reading
 from salience.hooks.stages import encoder_of
-from salience.models.loading import load_encoder, longest_text, model_source
+from salience.models.loading import load_encoder, longest_text, model_source, sentence_pooling
 from salience.models.precision import check_precision, computing
 from salience.models.problem import labels_of_model, to_probabilities
+from salience.models.sentence_modules import pooled
 
 
 @dataclass(frozen=True)
 class FrozenEncoder:
-    """An encoder that gives texts vectors and is not trained. It reads at most `max_length` tokens of a text."""
+    """An encoder that gives texts vectors and is not trained. It reads at most `max_length` tokens of a text.
+
+    Its `pooling` is "mean" or "first", see `pooled_vectors`.
+    """
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     max_length: int
     precision: str = "auto"
+    pooling: str = "mean"
 
     def vectors(self, texts: TextsLike) -> np.ndarray:
-        """The mean vectors (N, D) of N texts or pairs of texts, scaled to length 1, in float32."""
+        """The vectors (N, D) of N texts or pairs of texts, scaled to length 1, in float32."""
         given = Texts.of(texts)
         encoded = encode_texts(self.tokenizer, given.texts, given.second, max_length=self.max_length)
-        vectors = mean_vectors(self.model, encoded, self.precision)
+        vectors = pooled_vectors(self.model, encoded, self.precision, self.pooling)
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
 
 
 def load_frozen(
     name: str = "minilm", max_length: int | None = None, device: str = "auto", precision: str = "auto"
 ) -> FrozenEncoder:
-    """Loads a pretrained encoder by a name as that of `salience.load`; it reads at most 512 tokens by itself."""
+    """Loads a pretrained encoder by a name as that of `salience.load`; it reads at most 512 tokens by itself.
+
+    Its pooling is the one that it was trained for, or the mean if nothing says which.
+    """
     check_precision(precision)
     chosen = choose_device(device)
     model, tokenizer = load_encoder(name)
-    return FrozenEncoder(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length), precision)
+    longest, pooling = longest_text(model, tokenizer, max_length), sentence_pooling(name) or "mean"
+    return FrozenEncoder(model.to(chosen).eval(), tokenizer, longest, precision, pooling)
 
 
 @torch.inference_mode()
-def mean_vectors(model: PreTrainedModel, encoded: Encoded, precision: str = "auto") -> np.ndarray:
-    """The mean (N, D) float32 over each text's tokens of the last hidden states of an encoder, or of a classifier's.
+def pooled_vectors(
+    model: PreTrainedModel, encoded: Encoded, precision: str = "auto", pooling: str = "mean"
+) -> np.ndarray:
+    """A vector (N, D) float32 of each text, from the last hidden states of an encoder, or of that of a classifier.
 
-    Special tokens count and padding does not, as in the mean pooling of sentence-transformers (Reimers and Gurevych,
-    2019, arXiv:1908.10084, Sec. 3). The mean is computed in float32. The model's mode is restored afterwards.
+    `pooling` is "mean", or "first" for the first token. Special tokens count in the mean and padding does not, as in
+    sentence-transformers (Reimers and Gurevych, 2019, arXiv:1908.10084, Sec. 3). Vectors are computed in float32. The
+    model's mode is restored afterwards.
     """
     encoder = encoder_of(model)
     vectors = np.zeros((len(encoded), encoder.config.hidden_size), np.float32)
     with evaluating(model), computing(model, precision):
         for rows, batch in like_length(model, encoded):
             states = encoder(**inputs_of(encoder, batch)).last_hidden_state.float()
-            mask = batch.attention_mask[..., None].float()
-            vectors[rows] = ((states * mask).sum(1) / mask.sum(1).clamp(min=1)).cpu().numpy()
+            vectors[rows] = pooled(states, batch.attention_mask, pooling).cpu().numpy()
     return vectors
 
 

@@ -26,7 +26,7 @@ CARD = "README.md"
 UPLOADED = (
     "config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
-    "*.model", ABSTENTION,
+    "*.model", ABSTENTION, "modules.json", "1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors",
 )  # fmt: skip
 CAUSES = {
     401: "the hub does not know your token: run `hf auth login`, or set HF_TOKEN to a token with the right to write",
@@ -84,7 +84,7 @@ def check_repository(name: str) -> None:
 
 def card_for(run: Run, repository: str, license: str | None) -> str:
     """The model card of a run for a repository on the hub."""
-    from salience.models.architectures import MODEL_TYPES
+    from salience.models.architectures import library_of
     from salience.models.loading import load_configuration
     from salience.runs.card import model_card
 
@@ -96,7 +96,7 @@ def card_for(run: Run, repository: str, license: str | None) -> str:
         settings |= {"method": chosen, "method_options": {}}
     recipe = Recipe.from_mapping(settings, str(run.folder))
     return model_card(
-        without_places(recipe).as_mapping(), labels, run.metrics, run.metrics, config.model_type in MODEL_TYPES,
+        without_places(recipe).as_mapping(), labels, run.metrics, run.metrics, library_of(config),
         repository, base_model_of(recipe), license, facts=run.facts,
     )  # fmt: skip
 

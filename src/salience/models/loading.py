@@ -49,6 +49,8 @@ EMBEDDED = {
         extra="salience[offline]",
     ),
 }
+# Encoders for the mean over tokens, by the beginnings of their names, where the settings of the pooling are missing.
+BY_NAME = ("all-minilm-", "all-mpnet-", "all-roberta-large-", "all-distilroberta-", "e5-", "multilingual-e5-")
 PATIENCE = 5  # seconds to wait for an answer of the hub
 SAFELY = {"use_safetensors": True, "trust_remote_code": False}  # no prompt that asks whether to run code, either
 # The implementations in transformers itself, which need torch alone.
@@ -246,11 +248,32 @@ def load_trained(folder: str | Path) -> WithTokenizer:
 
     name = str(folder)
     model, loading_info = _pretrained(AutoModelForSequenceClassification, name)
-    if loading_info["missing_keys"]:
+    if loading_info["missing_keys"] and (pooled := _loaded(name, lambda: _pooled(model, name))) is not None:
+        model = pooled
+    elif loading_info["missing_keys"]:
         raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
     if model.config.num_labels < 2:
         raise InputError(f"{name} gives a text a number (regression); use a classifier with at least two labels")
     return model.float(), load_tokenizer(name)
+
+
+def _pooled(model: PreTrainedModel, name: str) -> PreTrainedModel | None:
+    from salience.models.sentence_modules import with_saved_head
+
+    return with_saved_head(model.base_model, model_source(name))
+
+
+def sentence_pooling(name: str) -> str | None:
+    """The pooling that an encoder was trained for, "mean" or "first" (token), by its files, or else by its name.
+
+    None if nothing says it, or it is another one.
+    """
+    from salience.models.sentence_modules import declared_modes
+
+    if (modes := declared_modes(model_source(name))) is not None:
+        return {"mean": "mean", "cls": "first", "cls_token": "first"}.get("".join(modes))
+    classifies = any("Classification" in kind for kind in load_configuration(name).architectures or [])
+    return "mean" if not classifies and Path(name).name.lower().startswith(BY_NAME) else None
 
 
 def load_configuration(name: str) -> PreTrainedConfig:

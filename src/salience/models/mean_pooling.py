@@ -40,7 +40,6 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel
 
-from salience.errors import InputError
 from salience.hooks.stages import encoder_layers, encoder_of, has_pooling_layer
 
 OWN_LAYER = ("bert", "roberta", "xlm-roberta", "camembert")  # model types that get a pooling layer
@@ -66,14 +65,12 @@ def with_mean_pooling(model: PreTrainedModel) -> PreTrainedModel:
     Its head is fresh: a normal draw with the standard deviation of the model's configuration, as seen from the mean.
     The given classifier is not changed, but its weights are shared; do not use it afterwards.
     """
-    kind = model.config.model_type
     if has_own_mean(model):
         model.config.classifier_pooling = "mean"
         return model
-    if kind not in OWN_LAYER:
-        raise InputError(
-            f"--set pooling=mean is not available for models of the type {kind}; use pooling=cls, or a model of type "
-            f"{', '.join(OWN_LAYER)}"
+    if model.config.model_type not in OWN_LAYER:
+        raise ValueError(
+            f"no layer of a {model.config.model_type} computes a mean: see salience.models.sentence_modules"
         )
     config = copy.deepcopy(model.config)
     config.num_hidden_layers += 1
@@ -121,9 +118,32 @@ def set_pooling_layer(model: PreTrainedModel) -> None:
     back = torch.where(kept, gain * deviation / scale, 0)
     output.LayerNorm.weight.copy_(back)
     output.LayerNorm.bias.copy_(offset + back * LARGE / width / deviation)
+    set_narrow(model)
+
+
+@torch.no_grad()
+def set_narrow(model: PreTrainedModel) -> None:
+    """Makes the dense layer before the tanh t times the identity."""
     dense, _ = head(model)
-    dense.weight.copy_(NARROW * torch.eye(width))
+    dense.weight.copy_(NARROW * torch.eye(len(dense.weight)))
     dense.bias.zero_()
+
+
+def with_first_token(model: PreTrainedModel) -> PreTrainedModel:
+    """A classifier of a type in `OWN_LAYER` whose logits are a linear map of its first token; changed in place.
+
+    Its pooler, which encoders for the first token do not have, becomes t times the identity. The head is fresh.
+    """
+    model.config.first_token = True
+    set_narrow(model)
+    fresh_head(model)
+    settle(model)
+    return model
+
+
+def is_narrow(model: nn.Module) -> bool:
+    """Whether a classifier reads a pooling layer or its first token through t times the identity."""
+    return has_pooling_layer(model) or getattr(encoder_of(model).config, "first_token", False) is True
 
 
 def head(model: PreTrainedModel) -> tuple[nn.Linear, nn.Linear]:
@@ -143,16 +163,16 @@ def fresh_head(model: PreTrainedModel) -> None:
 
 
 def settle(model: PreTrainedModel) -> None:
-    """Switches dropout in the pooling layer off, and excludes its weights from training.
+    """Switches dropout in the pooling layer off, and excludes its weights and those of the pooler from training.
 
-    To be called when a classifier with a pooling layer is made or loaded for training; files do not hold this.
+    To be called when a classifier that `is_narrow` is made or loaded for training; files do not hold this.
     """
-    layer: Any = encoder_layers(encoder_of(model))[-1]
-    for module in layer.modules():
+    layers: list[Any] = encoder_layers(encoder_of(model))[-1:] if has_pooling_layer(model) else []
+    for module in (module for layer in layers for module in layer.modules()):
         if isinstance(module, nn.Dropout):
             module.p = 0.0
     dense, _ = head(model)
-    for part in (layer, dense):
+    for part in (*layers, dense):
         part.requires_grad_(False)
 
 

@@ -40,6 +40,11 @@ METRICS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "ranking_precision": ("label_ranking_average_precision", "ranking precision", None),
     "calibration_error": ("expected_calibration_error", "calibration error", {"bins": 15}),
 }
+KINDS = {
+    "transformers": "plain Hugging Face checkpoint",
+    "sentence-transformers": "model of sentence-transformers, whose vectors are the logits of the labels",
+    "salience": "Hugging Face checkpoint with an architecture of salience",
+}
 FORMATS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".parquet": "parquet", ".arrow": "arrow"}
 
 
@@ -85,14 +90,14 @@ def is_place(source: str) -> bool:
 
 def model_card(
     recipe: Mapping[str, Any], labels: Sequence[str], metrics: Mapping[str, Any], about: Mapping[str, Any],
-    needs_salience: bool, repository: str | None = None, base_model: str | None = None, license: str | None = None,
+    library: str, repository: str | None = None, base_model: str | None = None, license: str | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> str:  # fmt: skip
     """The README.md of a run folder or of a repository on the hub, with the metadata that the hub reads.
 
     Args:
         about: the versions of the libraries.
-        needs_salience: whether the model is an architecture of salience, which transformers alone cannot load.
+        library: what loads the model, as of `salience.models.architectures.library_of`.
         repository: "owner/name" of the repository that the card is for: the scores are then in the metadata too, and
             files that only the run folder has are not spoken of. None for the run folder.
         base_model: the name on the hub of the model that was trained further; None if it is none.
@@ -102,20 +107,19 @@ def model_card(
     results, judge = hub_results(recipe, metrics) if repository else [], judge_of(metrics)
     data = ModelCardData(
         pipeline_tag=TASK,
-        library_name="transformers",
+        library_name="sentence-transformers" if library == "sentence-transformers" else "transformers",
         tags=["salience", recipe["method"] or "plain"],
         base_model=base_model,
         license=license,
         model_name=repository.split("/")[-1] if repository and results else None,
         eval_results=results or None,
     )
-    own, plain = "Hugging Face checkpoint with an architecture of salience", "plain Hugging Face checkpoint"
     card = ModelCard.from_template(
         data,
         template_str=files("salience.runs").joinpath("templates/model_card.md.jinja").read_text(encoding="utf-8"),
         title="Text classifier",
-        needs_salience=needs_salience,
-        kind=own if needs_salience else plain,
+        library=library,
+        kind=KINDS[library],
         folder=repository or "path/to/this/folder",
         published=repository is not None,
         longest=recipe["max_length"],

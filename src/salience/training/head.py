@@ -8,18 +8,14 @@ similarity is a linear map of the text's vector, and so the head of a plain chec
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
-from transformers.utils import cached_file
 
 from salience.batch import Batch
 from salience.classify import TextClassifier, choose_device
@@ -28,14 +24,21 @@ from salience.data.encoding import Encoded
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
 from salience.hooks.hooks import evaluating, forward
-from salience.hooks.stages import depth, encoder_of, has_pooling_layer, layers_of, stages, unwrapped
+from salience.hooks.stages import depth, encoder_of, layers_of, stages, unwrapped
 from salience.models.architectures import USUAL, architecture
-from salience.models.loading import load_classifier, load_configuration, longest_text, model_source
-from salience.models.mean_pooling import fresh_head, settle, supports_mean, with_mean_pooling
+from salience.models.loading import load_classifier, load_configuration, longest_text, model_source, sentence_pooling
+from salience.models.mean_pooling import (
+    OWN_LAYER,
+    fresh_head,
+    is_narrow,
+    settle,
+    supports_mean,
+    with_first_token,
+    with_mean_pooling,
+)
+from salience.models.sentence_modules import PooledClassifier, with_saved_head
 from salience.scores.labels import labels_of
 
-# Encoders for the mean over tokens, by the beginnings of their names, where the settings of the pooling are missing.
-BY_NAME = ("all-minilm-", "all-roberta-large-", "all-distilroberta-", "e5-", "multilingual-e5-")
 # Parts of encoders between embeddings and layers: of ELECTRA, ALBERT, and DeBERTa's norm of relative positions.
 BELOW = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "encoder.LayerNorm")
 MOST = 10_000  # texts that the regression is fitted on: with as many, more of them change little and cost time
@@ -44,16 +47,16 @@ SCALE = 20.0
 
 
 def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedModel:
-    """The classifier that is trained, loaded from a name: with mean pooling where it is asked for.
+    """The classifier that is trained, loaded from a name: with a pooling over the tokens where it is asked for.
 
-    "auto" is "mean" for encoders that were trained for it, where the architecture admits it, else "cls", the model's
-    own head. A pooling layer that the model already has is kept.
+    "auto" is the pooling that the encoder was trained for, "mean" or "first", if its files or its name say so; else
+    "cls", the model's own head. A pooling that a trained classifier already has is kept.
 
     Raises:
-        InputError: mean pooling is not possible for the architecture, or its pooling layer was trained.
+        InputError: the model's pooling layer was trained, or its architecture has a pooling of its own.
     """
-    if has_pooling_layer(model):
-        if model.config.pooling_layer != "mean":
+    if is_narrow(model):
+        if getattr(model.config, "pooling_layer", None) not in (None, "mean"):
             raise InputError(
                 f"--model {quoted(name)} has the pooling {model.config.pooling_layer}, which is retired: it predicts, "
                 "but is not trained further; begin from its encoder, with --set pooling=mean"
@@ -63,62 +66,27 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
         settle(model)
         return model
     if pooling == "auto":
-        pooling = "mean" if supports_mean(model) and is_for_mean(name) else "cls"
-    return with_mean_pooling(model) if pooling == "mean" else model
+        pooling = sentence_pooling(name) or "cls"
+    if pooling == "cls":
+        return model
+    if architecture(model) is not USUAL:
+        raise InputError(f"--set pooling={pooling}: {type(model).__name__} has a pooling of its own; leave it out")
+    if pooling == "mean" and supports_mean(model):
+        return with_mean_pooling(model)
+    if pooling == "first" and model.config.model_type in OWN_LAYER:
+        return with_first_token(model)
+    model.config.sentence_pooling = pooling
+    return with_saved_head(encoder_of(model), model_source(name)) or PooledClassifier(encoder_of(model))
 
 
 def used_pooling(model: PreTrainedModel) -> str:
-    """The value of `pooling` that a classifier stands for: "mean", or "cls" for its own head."""
+    """The value of `pooling` that a classifier stands for: "mean", "first", or "cls" for its own head."""
+    if isinstance(inner := unwrapped(model), PooledClassifier):
+        return inner.config.sentence_pooling
+    if getattr(model.config, "first_token", False) is True:
+        return "first"
     own_mean = getattr(model.config, "classifier_pooling", None) == "mean"
     return "mean" if own_mean or getattr(model.config, "pooling_layer", None) else "cls"
-
-
-def is_for_mean(name: str) -> bool:
-    """Whether an encoder was trained for the mean over its tokens, by its files, or else by its name."""
-    modes = declared_modes(model_source(name))
-    if modes is not None:
-        return modes == {"mean"}
-    trained = any("Classification" in kind for kind in load_configuration(name).architectures or [])
-    return not trained and Path(name).name.lower().startswith(BY_NAME)
-
-
-def declared_modes(source: str) -> set[str] | None:
-    """The ways of pooling that sentence-transformers uses for a folder or a name on the hub; None if no file says.
-
-    It has a list of modules, and the settings of the pooling in a folder beside it, usually `1_Pooling`. MiniLM's says
-    `pooling_mode_mean_tokens: true`; since version 6 it is written `pooling_mode: mean`.
-    """
-
-    def content(file: str) -> Any:
-        """The content of a JSON file; None if there is no such file, or it is damaged."""
-        found = cached_file(
-            source, file, _raise_exceptions_for_gated_repo=False, _raise_exceptions_for_missing_entries=False,
-            _raise_exceptions_for_connection_errors=False,
-        )  # fmt: skip
-        try:
-            return None if found is None else json.loads(Path(found).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-
-    modules = content("modules.json")
-    folder: Any = "1_Pooling"
-    for module in modules if isinstance(modules, list) else []:
-        if isinstance(module, dict) and str(module.get("type", "")).endswith("Pooling"):
-            folder = module.get("path")
-            break
-    if not isinstance(folder, str) or Path(folder).name != folder:
-        return None
-    settings = content(f"{folder}/config.json")
-    if not isinstance(settings, dict):
-        return None
-    modes = settings.get("pooling_mode")
-    if modes is None:
-        prefix = "pooling_mode_"
-        return {
-            name.removeprefix(prefix).removesuffix("_tokens")
-            for name in settings if settings[name] is True and name.startswith(prefix)
-        }  # fmt: skip
-    return {str(mode) for mode in (modes if isinstance(modes, list) else [modes])}
 
 
 def recognised_stages(model: nn.Module, option: str) -> dict[str | int, nn.Module]:
@@ -228,9 +196,9 @@ def can_begin(model: PreTrainedModel) -> bool:
     return architecture(model) is USUAL and stages(model).get("sentence") is last_map(model)
 
 
-def used_head_start(name: str, model: PreTrainedModel, mean: bool) -> str:
-    """How a head begins by default: as a regression where it is fresh and reads a mean, which was measured."""
-    if not mean or not can_begin(model):
+def used_head_start(name: str, model: PreTrainedModel, pooled: bool) -> str:
+    """How a head begins by default: as a regression where it is fresh and reads pooled tokens, which was measured."""
+    if not pooled or not can_begin(model) or getattr(model, "has_saved_head", False):
         return "random"
     loaded = load_configuration(name)
     is_classifier = any(kind.endswith("ForSequenceClassification") for kind in loaded.architectures or [])

@@ -190,7 +190,7 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
     """What a run uses, where its recipe leaves values open. The head of a classifier that was given stays as it is."""
     model, own = classifier.model, architecture(classifier.model)
     pooling = used_pooling(model) if recipe.pooling == "auto" else recipe.pooling
-    start = recipe.head_start or ("random" if given else used_head_start(recipe.model, model, pooling == "mean"))
+    start = recipe.head_start or ("random" if given else used_head_start(recipe.model, model, pooling != "cls"))
     names = ("text", "text_pair", "label")
     columns = {} if task.columns is None else {name: getattr(task.columns, name) for name in names}
     validated = len(task.validation) > 0

@@ -185,8 +185,8 @@ class Recipe(DataSettings):
     )  # fmt: skip
     model_options: dict[str, Any] = setting(dict, OPTIONS, "settings of an attention classifier")
     pooling: str = setting(
-        "auto", one_of("auto", "mean", "cls"), "what the head reads: cls is the model's own head; mean the mean of "
-        "all tokens; auto is mean for encoders that were trained for it, else cls",
+        "auto", one_of("auto", "mean", "first", "cls"), "what the head reads: cls is the model's own head; mean the "
+        "mean of all tokens; first the first token; auto is what the encoder was trained for, else cls",
     )  # fmt: skip
     max_length: int | None = setting(
         None, whole_between(1, 1_000_000), "number of tokens read at once, see --long",
@@ -315,7 +315,7 @@ class Recipe(DataSettings):
         data, model and machine have shown: `pooling`, `head_start`, `max_length`, `precision`, and the columns.
         """
         asked = {**vars(self), **found}
-        mean = asked["pooling"] == "mean"
+        mean = asked["pooling"] in ("mean", "first")
         usual = 16 if rows < 2000 else 32  # small data sets need many small steps, large ones fewer large ones
         batch_size = usual if self.batch_size is None else self.batch_size
         steps, (rate, head_rate) = default_steps(rows, classes, batch_size), default_rates(width, mean)

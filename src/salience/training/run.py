@@ -17,7 +17,7 @@ from transformers import TrainerCallback
 from salience.classify import TextClassifier
 from salience.data.task import Task
 from salience.files import write_json, write_whole
-from salience.models.architectures import MODEL_TYPES
+from salience.models.architectures import library_of
 from salience.processes import is_main_process
 from salience.runs.card import model_card
 from salience.runs.folder import FACTS, HISTORY, RunFolder, kept_precision
@@ -174,5 +174,5 @@ def write_run(
     classifier.tokenizer.save_pretrained(folder)
     write_json(folder / HISTORY, history_of(fitted.state.log_history))
     write_json(folder / FACTS, facts)
-    ours = classifier.model.config.model_type in MODEL_TYPES
-    write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, made_with, ours, facts=facts))
+    library = library_of(classifier.model.config)
+    write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, made_with, library, facts=facts))

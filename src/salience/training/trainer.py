@@ -23,11 +23,11 @@ from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded
 from salience.errors import InputError
 from salience.hooks.hooks import forward
-from salience.hooks.stages import has_pooling_layer, stages, unwrapped
+from salience.hooks.stages import stages, unwrapped
 from salience.jobs import watcher
 from salience.mixing import Method
 from salience.mixing.method import resolved
-from salience.models.mean_pooling import NARROW, head
+from salience.models.mean_pooling import NARROW, head, is_narrow
 from salience.models.precision import attending
 from salience.training.callbacks import using_files
 from salience.training.head import parts_below
@@ -38,7 +38,7 @@ OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
 def set_rates(optimizer: Optimizer, model: nn.Module, head_rate: float = 1.0) -> None:
     """Puts weights whose learning rate differs from the optimiser's into groups of their own."""
-    if head_rate == 1 and not has_pooling_layer(model):
+    if head_rate == 1 and not is_narrow(model):
         return
     factors = rate_factors(model, head_rate)
     for group in list(optimizer.param_groups):
@@ -59,7 +59,7 @@ def rate_factors(model: nn.Module, head_rate: float) -> dict[int, tuple[float, f
     below = [module for level, module in stages(model).items() if level != "sentence"]
     for module in (*parts_below(model), *below):
         factors |= dict.fromkeys(map(id, module.parameters()), (1.0, 1.0))
-    if has_pooling_layer(model):
+    if is_narrow(model):
         _, linear = head(model)
         factors[id(linear.weight)] = (head_rate / NARROW, NARROW)
     return factors
@@ -298,7 +298,7 @@ class MixTrainer(Trainer):
         """
         if not isinstance(self.model, PreTrainedModel):
             return super()._save(output_dir, state_dict)
-        self.model.save_pretrained = partial(self.model.save_pretrained, save_original_format=False)
+        self.model.save_pretrained = partial(PreTrainedModel.save_pretrained, self.model, save_original_format=False)
         try:
             return super()._save(output_dir, state_dict)
         finally:
