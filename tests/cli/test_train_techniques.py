@@ -10,7 +10,7 @@ from test_bad_input import refused
 from test_resume import weights
 
 TECHNIQUES = {
-    "trained_layers": ("--set", "trained_layers=1"),
+    "trained_layers": ("--trained-layers", "1"),
     "contrastive": ("--set", "contrastive=0.5", "--set", "contrastive_temperature=0.1"),
     "dropout": ("--set", "dropout=0.4"),
 }
@@ -41,7 +41,7 @@ def test_each_technique_trains_another_model_and_is_in_its_recipe(precision, pla
 
 
 def test_frozen_weights_are_those_of_the_pretrained_model(place, salience, tmp_path):
-    found = load_file(trained(place, salience, tmp_path / "run", "--set", "trained_layers=1") / "model.safetensors")
+    found = load_file(trained(place, salience, tmp_path / "run", "--trained-layers", "1") / "model.safetensors")
     for name, weight in load_file(place.model / "model.safetensors").items():
         if name.startswith("bert.embeddings.") or ".layer." in name:
             frozen = name.startswith(("bert.embeddings.", "bert.encoder.layer.0."))
@@ -52,9 +52,9 @@ def test_frozen_weights_are_those_of_the_pretrained_model(place, salience, tmp_p
     ("options", "message"),
     [
         (("--method", "plain", "--set", "contrastive=1"), "--set contrastive is 1: give a number from 0 to 0.99"),
-        (("--model", "lstm-vat", "--method", "plain", "--set", "trained_layers=1"), "which has no trained_layers"),
+        (("--model", "lstm-vat", "--method", "plain", "--trained-layers", "1"), "which has no trained_layers"),
         (("--model", "attention:dot", "--set", "dropout=0.2"), "set it with --set-model dropout=0.2"),
-        (("--set", "trained_layers=3"), "--set trained_layers=3: the encoder has 2 layers"),
+        (("--trained-layers", "3"), "--trained-layers 3: the encoder has 2 layers"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(options, message, place, salience, tmp_path):

@@ -22,6 +22,7 @@ from transformers import TrainerCallback
 
 import families
 from labelled import FILLER, WORDS, labelled_rows, untimed, write_csv
+from salience.classify.frozen_encoder import load_frozen
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
@@ -45,11 +46,13 @@ from salience.training.estimate import (
     choose_folds,
     fold_numbers,
     fold_result,
+    head_alone,
     obstacle,
     recipe_of_folds,
     usual_estimate,
 )
 from salience.training.fit import Listeners
+from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
 from salience.training.run import train
 from salience.training.task import task_of
@@ -635,8 +638,8 @@ def test_another_share_is_brought_to_the_confidence_of_the_kept_one(labels):
         np.testing.assert_allclose(found, np.where(first[:, None], *expected), rtol=1e-6)
 
 
-def test_the_trained_weights_are_the_last_of_the_shares():
-    assert SHARES[-1] == 1 and sorted(SHARES) == list(SHARES)
+def test_the_regression_is_the_first_of_the_shares_and_the_trained_weights_the_last():
+    assert (SHARES[0], SHARES[-1]) == (0, 1) and sorted(SHARES) == list(SHARES)
 
 
 @pytest.fixture(scope="module")
@@ -659,9 +662,9 @@ def weights_of(run):
 
 
 def test_the_model_of_a_run_has_the_share_that_its_estimate_chooses(mean_place, tmp_path, monkeypatch):
-    monkeypatch.setattr(held_out, "chosen_share", lambda probabilities, labels, groups=None: 0)
+    monkeypatch.setattr(held_out, "chosen_share", lambda probabilities, labels, groups=None: 1)
     chosen = run_of(mean_place, tmp_path / "chosen", estimate="folds:2")
-    assert chosen.metrics["estimate"]["trained_share"] == SHARES[0] == 0.5
+    assert chosen.metrics["estimate"]["trained_share"] == SHARES[1] == 0.5
     said = "the saved weights are 50% of the way from those before training to the trained ones"
     assert any(line.startswith(said) for line in estimate_sentences(chosen.metrics))
     named = run_of(mean_place, tmp_path / "named", estimate="none", trained_share=0.5)
@@ -669,8 +672,55 @@ def test_the_model_of_a_run_has_the_share_that_its_estimate_chooses(mean_place, 
         assert torch.allclose(weights_of(chosen)[name], weight, atol=1e-7), name
 
 
+def test_no_step_is_made_where_the_estimate_chooses_the_regression(mean_place, tmp_path, monkeypatch):
+    """The model, but for its temperature, is the one that `trained_layers=0` gives at once."""
+    monkeypatch.setattr(held_out, "chosen_share", lambda probabilities, labels, groups=None: 0)
+    chosen = run_of(mean_place, tmp_path / "chosen", estimate="folds:2")
+    assert (chosen.metrics["steps"], chosen.metrics["estimate"]["trained_share"]) == (0, 0)
+    assert any("the saved model is this regression" in line for line in estimate_sentences(chosen.metrics))
+    recipe = Recipe(mean_place.data, model=mean_place.model, device="cpu", trained_layers=0, calibrate=False,
+                    estimate="folds:2")  # fmt: skip
+    alone = train(recipe, tmp_path / "alone", note=lambda line: None)
+    for name, weight in weights_of(alone).items():
+        assert torch.equal(weights_of(chosen)[name], weight), name
+    start = load_frozen(mean_place.model, device="cpu").model.state_dict()
+    encoder = alone.classifier.model.base_model.state_dict()
+    assert all(torch.equal(encoder[name], weight) for name, weight in start.items() if not name.startswith("pooler."))
+    plan, estimate = alone.recipe, alone.metrics["estimate"]
+    assert (plan["steps"], plan["method"], plan["head_start"], plan["trained_share"]) == (0, "plain", "logistic", 1)
+    assert estimate["accuracy"] == chosen.metrics["estimate"]["head_alone"]["accuracy"]
+    assert "head_alone" not in estimate and "trained_share" not in estimate
+
+
+@pytest.mark.parametrize("case", ["rows", "weights", "descriptions", "windows", "several labels"])
+def test_the_head_alone_is_as_the_models_of_the_folds_begin(mean_place, tmp_path, case):
+    """The rows of each fold, predicted by the model that was prepared on the others and is not trained."""
+    settings = {
+        "weights": {"class_weights": "auto"}, "descriptions": {"label_descriptions": "names"},
+        "windows": {"long": "windows", "max_length": 6}, "several labels": {"data": None},
+    }.get(case, {})  # fmt: skip
+    data = mean_place.data
+    if settings.pop("data", data) is None:
+        rows = [(text, f"{label}|new" if len(text) % 2 else label) for text, label in labelled_rows(24)]
+        data, settings = str(write_csv(tmp_path / "several.csv", rows)), {"label_separator": "|"}
+    recipe = Recipe(data, model=mean_place.model, device="cpu", estimate="folds:3", head_strength=3.0, **settings)
+    task = task_of(recipe, lambda line: None)
+    prepared = prepare(recipe, task)
+    folds = choose_folds(prepared.plan, task, lambda line: None)
+    found = head_alone(prepared, task, folds)
+    probabilities = np.zeros((len(folds.texts), len(task.labels)), np.float32)
+    for number in folds.predicted:
+        training, predicted = folds.divided(number)
+        recipe = recipe_of_folds(prepared.plan, len(task.training), len(task.labels))
+        part = prepare(recipe, replace(task, training=training, test=predicted))
+        probabilities[folds.numbers == number] = part.classifier.probabilities(part.test)
+    expected = prepared.classifier.kind.detailed(probabilities, folds.texts.known_labels)
+    assert found == pytest.approx(expected, abs=1e-4)
+    assert found["log_loss"] != pytest.approx(np.log(len(task.labels)), abs=1e-3)
+
+
 def test_a_recipe_leaves_the_choice_to_the_run_that_repeats_it(mean_place, tmp_path, monkeypatch):
-    monkeypatch.setattr(held_out, "chosen_share", lambda probabilities, labels, groups=None: 1)
+    monkeypatch.setattr(held_out, "chosen_share", lambda probabilities, labels, groups=None: 2)
     first = run_of(mean_place, tmp_path / "first", estimate="folds:2")
     again = train(
         Recipe.from_mapping(yaml.safe_load((tmp_path / "first" / "recipe.yaml").read_text())),
@@ -691,7 +741,7 @@ def test_the_rows_are_predicted_with_every_share(mean_place, tmp_path, monkeypat
     """The last of them are the predictions of the trained weights, which an estimate of that share has too."""
     seen = []
     monkeypatch.setattr(
-        held_out, "chosen_share", lambda probabilities, labels, groups=None: seen.append(probabilities) or 2
+        held_out, "chosen_share", lambda probabilities, labels, groups=None: seen.append(probabilities) or 3
     )
     open_ = run_of(mean_place, tmp_path / "open", estimate="folds:2")
     named = run_of(mean_place, tmp_path / "named", estimate="folds:2", trained_share=1.0)

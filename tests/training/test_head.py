@@ -599,11 +599,11 @@ def test_all_layers_are_trained_where_a_method_needs_them(tmp_path):
 
 
 def test_layers_that_cannot_be_trained_alone():
-    with pytest.raises(InputError, match="trained_layers=4: the encoder has 3 layers"):
+    with pytest.raises(InputError, match="--trained-layers 4: the encoder has 3 layers"):
         train_top(families.build("bert"), 4)
-    with pytest.raises(InputError, match="one layer at several levels; use trained_layers=all"):
+    with pytest.raises(InputError, match="one layer at several levels; use --trained-layers all"):
         train_top(families.build("albert"), 1)
-    with pytest.raises(InputError, match="trained_layers=1 cannot be used with this model: Linear has no embedding"):
+    with pytest.raises(InputError, match="--trained-layers 1 cannot be used with this model: Linear has no embedding"):
         train_top(torch.nn.Linear(2, 2), 1)
     assert passes_per_step(None, 0.5, torch.nn.Linear(2, 2)) == 1
 

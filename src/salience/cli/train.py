@@ -47,6 +47,9 @@ def train(
     max_length: Annotated[int | None, of_recipe("Tokens read at once.  [default: at most 512]", MODEL)] = None,
     long: Annotated[str | None, of_recipe("Of longer texts: head, head-tail or windows.", MODEL)] = None,
     method: Annotated[str | None, of_recipe("plain, or of salience methods: ssmix:window=0.2.", TRAINING)] = None,
+    trained_layers: Annotated[
+        str | None, of_recipe("all, N from the top, or 0: the head alone.", TRAINING, "N")
+    ] = None,
     steps: Annotated[int | None, of_recipe("Training steps.  [default: by the data]", TRAINING)] = None,
     batch_size: Annotated[int | None, of_recipe("Texts in a step.  [default: 16; 32 from 2,000 on]", TRAINING)] = None,
     learning_rate: Annotated[

@@ -67,6 +67,10 @@ def plans_of(
                 own[method] = replace(trained(recipe), precision=chosen, checksums=sums)
             own = alike_in_depth(own, note)
             base = own[grid.baseline]
+            if base.trained_layers == 0:
+                raise InputError(
+                    f"{grid.baseline} makes no steps, by which the others are paid: name another one first"
+                )
             whole = known.recipe(base, condition.data, note)
             plan: dict[str, Plan] = {}
             for method, recipe in own.items():
@@ -85,7 +89,9 @@ def plans_of(
             cost = costs[grid.baseline]
             plans[condition] = {
                 method: recipe
-                if asked[method].steps not in (None, base.steps) or asked[method].steps_factor != base.steps_factor
+                if asked[method].steps not in (None, base.steps)
+                or asked[method].steps_factor != base.steps_factor
+                or recipe.steps == 0
                 else replace(recipe, steps=steps_of(whole.steps, costs.get(method, cost), cost))
                 for method, recipe in plan.items()
             }
@@ -168,7 +174,7 @@ class Known:
         kind, costs = BUDGETS[budget], {}
         measure = kind and kind[0]()
         for method, recipe in plan.items():
-            if method != baseline and is_reference(recipe):
+            if method != baseline and (is_reference(recipe) or recipe.steps == 0):
                 continue
             if kind is None or measure is None:
                 costs[method] = 1.0

@@ -15,7 +15,7 @@ RETIRED: dict[str, tuple[tuple[Any, ...], str]] = {
     "average": (("none", None), "leave it out; --set trained_share=X keeps weights between those before and after"),
     "contrastive_memory": ((0, None), "leave it out, or use a larger --batch-size"),
     "layer_decay": ((1.0, None), "leave it out; head_rate and trained_layers treat parts of the model differently"),
-    "freeze": ((None,), "name the encoder layers that are trained, from the top: --set trained_layers=N"),
+    "freeze": ((None,), "name the encoder layers that are trained, from the top: --trained-layers N"),
     "label_noise": ((0, None), "change labels in the file of the rows"),
     "robustness": ((False, None), "compare on a test file whose texts are changed"),
 } | {

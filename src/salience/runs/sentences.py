@@ -98,7 +98,16 @@ def estimate_sentences(metrics: Mapping[str, Any]) -> list[str]:
         f"the models of the estimate are trained on {rows} rows; the saved model is trained on {of_run:,}{better}",
     ]
     share = estimate.get("trained_share", 1.0)  # it is there where the estimate has chosen it
-    if share != 1:
+    if (alone := estimate.get("head_alone")) is not None:
+        scoring = labels_in(alone)
+        gain = 100 * (estimate[scoring.main] - alone[scoring.main])
+        found.append(
+            f"a regression on the untrained encoder has the {scoring.main_title} {alone[scoring.main]:.3f} on these "
+            f"rows: training gains {gain:+.1f} points"
+        )
+    if share == 0:
+        found.append("the saved model is this regression: with trained weights, these rows are predicted no better")
+    elif share != 1:
         found.append(
             f"the saved weights are {share:.0%} of the way from those before training to the trained ones: with them, "
             "these rows are predicted better"

@@ -17,18 +17,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from accelerate import PartialState
 
+from salience.classify.frozen_encoder import sentence_vectors
+from salience.data.labels import loss_weights
+from salience.data.long_texts import merged
 from salience.data.splitting import group_numbers, stratified_parts
 from salience.data.task import Task, all_labelled
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
 from salience.files import replacing
+from salience.models.problem import to_probabilities
 from salience.processes import is_main_process
 from salience.runs.sentences import abstention_sentences, precision_sentences
 from salience.scores import held_out
 from salience.scores.calibration import with_label_temperature
-from salience.scores.labels import SEVERAL_LABELS, labels_of
+from salience.scores.labels import SEVERAL_LABELS, labels_in, labels_of
 from salience.scores.predictions import Predictions
 from salience.scores.thresholds import (
     CERTAINTY,
@@ -42,14 +47,15 @@ from salience.scores.thresholds import (
 from salience.training.baselines import baseline_scores
 from salience.training.callbacks import UNTRACKED, Beginning
 from salience.training.fit import Fitted, Listeners, fit
-from salience.training.head import choose_calibration, divide_logits
+from salience.training.head import choose_calibration, divide_logits, drawn, regression_of
 from salience.training.passes import text_passes
 from salience.training.prepare import Prepared, as_batch, prepare
 from salience.training.recipe import Plan, Recipe, default_steps
 
 HOLDOUT_FOLDS = 5  # of which the first one is held out
 MANY = 5000  # training rows, from which on twice the time seems too much for a temperature; not measured
-SHARES = (0.5, 0.75, 1.0)  # of the trained weights, among which rows choose; the last one are the trained weights
+# Of the trained weights, among which rows choose: the first is the regression alone, and the last all of training.
+SHARES = (0.0, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
@@ -276,6 +282,13 @@ def estimate(
         InputError: the loss or the weights of a model are not finite.
     """
     own = replace(listeners, tracking=UNTRACKED, iteration=lambda model: None)
+    begins, alone = prepared.plan.head_start == "logistic" and prepared.plan.trained_layers != 0, None
+    if begins and is_main_process():
+        alone = head_alone(prepared, task, folds)
+        title = labels_in(alone).main_title
+        listeners.note(
+            f"the head alone, on the untrained encoder: {title} {alone[labels_in(alone).main]:.3f} by {folds.kind}"
+        )
     recipe = recipe_of_folds(prepared.plan, len(task.training), len(task.labels))
     found = []
     for number in folds.predicted:
@@ -286,11 +299,44 @@ def estimate(
     if not is_main_process():
         return None
     estimated = of_all_folds(folds, found, prepared.plan, task.labels)
+    if alone is not None:
+        estimated.metrics["head_alone"] = alone
     if "label_precision" in estimated.metrics:
         listeners.note(precision_sentences({"estimate": estimated.metrics})[0])
     if estimated.abstention is not None:
         listeners.note(abstention_sentences({"abstention": estimated.abstention})[0])
     return estimated
+
+
+@torch.no_grad()
+def head_alone(prepared: Prepared, task: Task, folds: Folds) -> dict[str, float | None]:
+    """The scores on the predicted rows of regressions on the vectors that the head reads, before any training.
+
+    Each is fitted on the rows of the other folds, as the heads of the estimate's models begin.
+    """
+    classifier, plan = prepared.classifier, prepared.plan
+    rows, kind, labels = classifier.read(folds.texts), classifier.kind, folds.texts.known_labels
+    owners = np.arange(len(rows)) if rows.owners is None else rows.owners  # windows of a text have its fold
+    described = classifier.read(task.descriptions) if len(task.descriptions) else None
+    with classifier.computing():
+        vectors = sentence_vectors(classifier.model, rows)
+        of_described = None if described is None else sentence_vectors(classifier.model, described)
+    logits = np.zeros((len(rows), len(task.labels)))
+    for number in folds.predicted:
+        inside, training = folds.numbers[owners] == number, folds.divided(number)[0].known_labels
+        known, of_known = vectors[~inside], labels[owners][~inside]
+        if of_described is not None:
+            known = np.concatenate([known, of_described])
+            of_known = np.concatenate([of_known, task.descriptions.known_labels])
+        if len(np.unique(of_known)) > 1:
+            kept, weights = drawn(len(known)), loss_weights(plan.class_weights, training, task.labels)
+            found = regression_of(known[kept], of_known[kept], len(task.labels), weights, plan.head_strength)
+            logits[inside] = vectors[inside] @ found[0].T + found[1]
+    probabilities = to_probabilities(kind, torch.from_numpy(logits)).float().numpy()
+    if rows.owners is not None:
+        probabilities = merged(probabilities, owners, kind.several)
+    predicted = np.isin(folds.numbers, folds.predicted)
+    return kind.detailed(probabilities[predicted], labels[predicted])
 
 
 def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:

@@ -85,13 +85,16 @@ def fit(
     Raises:
         InputError: the loss, the outputs or the weights are not finite.
     """
-    own = architecture(prepared.model)
-    procedure = choose_procedure(own.procedure, prepared.plan.procedure_options)
+    plan, own = prepared.plan, architecture(prepared.model)
+    share = trained_share if plan.trained_share is None else plan.trained_share
+    if plan.trained_layers == 0 or share == 0:  # the head has begun as the regression, and stays it
+        return Fitted(prepared.classifier, TrainerState())
+    procedure = choose_procedure(own.procedure, plan.procedure_options)
     with listeners.tracking.open():
         if isinstance(procedure, Turns):
             return resolve_name(own.by_turns)(prepared, procedure, checkpoints, listeners)
         penalty = alignment_penalty(procedure.alignment, procedure.alignment_form)
-        trainer = build_trainer(prepared, checkpoints, listeners, penalty, trained_share)
+        trainer = build_trainer(prepared, checkpoints, listeners, penalty, share)
         return Fitted(prepared.classifier, run_trainer(trainer))
 
 
@@ -104,12 +107,11 @@ def build_trainer(
 ) -> MixTrainer:
     """A trainer for a prepared run. If there are validation rows, it stops early and ends with the best weights."""
     plan, evaluated = prepared.plan, by_length(prepared.validation)
-    share = trained_share if plan.trained_share is None else plan.trained_share
     callbacks = [*listeners.callbacks, ResumePoints()]
     if evaluated is not None:
         callbacks.append(BestWeights(plan.patience))
-    if share < 1:
-        callbacks.append(Beginning(prepared.model, share))
+    if trained_share < 1:
+        callbacks.append(Beginning(prepared.model, trained_share))
     level = 0 if plan.trained_layers == "all" else frozen_layers(prepared.model)
     trainer = MixTrainer(
         model=prepared.model,

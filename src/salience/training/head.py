@@ -109,7 +109,7 @@ def train_top(model: nn.Module, layers: int, lowest: int | None = None) -> int |
     Raises:
         InputError: the encoder has fewer layers, its layers are not recognised, or it has one layer at several levels.
     """
-    option = f"--set trained_layers={layers}"
+    option = f"--trained-layers {layers}"
     modules = recognised_stages(model, option)
     below = depth(model) - layers
     if below < 0:
@@ -120,7 +120,7 @@ def train_top(model: nn.Module, layers: int, lowest: int | None = None) -> int |
     frozen = [module for level, module in of_layers.items() if isinstance(level, int) and level <= below]
     trained = [module for level, module in of_layers.items() if level not in range(1, below + 1)]
     if any(module is other for module in frozen for other in trained):
-        raise InputError(f"{option}: the encoder has one layer at several levels; use trained_layers=all")
+        raise InputError(f"{option}: the encoder has one layer at several levels; use --trained-layers all")
     for module in (*frozen, *parts_below(model), modules["embeddings"]):
         module.requires_grad_(False)
     return below
@@ -219,22 +219,31 @@ def begin_as_regression(
         raise InputError(
             f"--set head_start=logistic is not available for {type(model).__name__}: use --set head_start=random"
         )
-    if len(training) > MOST:
-        training = training.take(np.sort(np.random.default_rng(0).permutation(len(training))[:MOST]))
-    labels = np.asarray(training.labels)
-    several = labels_of(labels).several
-    if not several and len(np.unique(labels)) < 2:
+    training = training.take(drawn(len(training)))
+    labels, linear = np.asarray(training.labels), last_map(model)
+    if not labels_of(labels).several and len(np.unique(labels)) < 2:
         return
     with classifier.computing():
         vectors = sentence_vectors(model, training)
-    linear = last_map(model)
-    if several:
-        weights, biases = regressions(vectors, labels, class_weights, strength)
-    else:
-        weights, biases = regression(vectors, labels, linear.out_features, class_weights, strength)
+    weights, biases = regression_of(vectors, labels, linear.out_features, class_weights, strength)
     linear.weight.copy_(torch.from_numpy(weights))
     if linear.bias is not None:
         linear.bias.copy_(torch.from_numpy(biases))
+
+
+def drawn(count: int) -> np.ndarray:
+    """The numbers of the rows that a regression is fitted on: of more than `MOST`, always the same ones."""
+    return np.sort(np.random.default_rng(0).permutation(count)[:MOST]) if count > MOST else np.arange(count)
+
+
+def regression_of(
+    vectors: np.ndarray, labels: np.ndarray, classes: int, class_weights: Sequence[float] | None = None,
+    strength: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The weights (C, D) and biases (C,) of the regression for labels (N,), or of those for each of several (N, C)."""
+    if labels_of(labels).several:
+        return regressions(vectors, labels, class_weights, strength)
+    return regression(vectors, labels, classes, class_weights, strength)
 
 
 def regression(

@@ -137,10 +137,12 @@ def prepare(
     if plan.head_start == "logistic":
         begin_as_regression(classifier, training, weights, plan.head_strength)
     pooling = "" if plan.pooling == "cls" else f" ({plan.pooling} pooling)"
-    note(
-        f"recipe: {plan.method} on {plan.model}{pooling}, {plan.steps} steps of {min(plan.batch_size, len(training))} "
-        f"texts, learning rate {plan.learning_rate:.2g}, seed {plan.seed}"
+    steps = (
+        f"{plan.steps} steps of {min(plan.batch_size, len(training))} texts, learning rate {plan.learning_rate:.2g}"
     )
+    if plan.trained_layers == 0:
+        steps = "the head alone, as a regression"
+    note(f"recipe: {plan.method} on {plan.model}{pooling}, {steps}, seed {plan.seed}")
     procedure = choose_procedure(architecture(model).procedure, plan.procedure_options)
     if plan.contrastive:
         recognised_stages(model, "--set contrastive")
@@ -191,6 +193,8 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
     model, own = classifier.model, architecture(classifier.model)
     pooling = used_pooling(model) if recipe.pooling == "auto" else recipe.pooling
     start = recipe.head_start or ("random" if given else used_head_start(recipe.model, model, pooling != "cls"))
+    if recipe.trained_layers == 0:
+        start = "logistic"
     names = ("text", "text_pair", "label")
     columns = {} if task.columns is None else {name: getattr(task.columns, name) for name in names}
     validated = len(task.validation) > 0

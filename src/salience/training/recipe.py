@@ -64,11 +64,11 @@ OPTIONS = Kind(
     normal=plain_value,
 )
 LAYERS = Kind(
-    "a whole number from 1 to 1,000, or all",
+    "a whole number from 0 to 1,000, or all",
     lambda value: (
-        re.fullmatch("all|[1-9][0-9]{0,2}|1000", value) is not None
+        re.fullmatch("all|0|[1-9][0-9]{0,2}|1000", value) is not None
         if isinstance(value, str)
-        else is_whole(value) and 1 <= value <= 1000
+        else is_whole(value) and 0 <= value <= 1000
     ),
     normal=lambda value: value if value == "all" else int(value),
 )
@@ -200,7 +200,9 @@ class Recipe(DataSettings):
     clean: float = setting(0.5, between(0, 0.99), "weight of the loss on the original texts, from 0 to 1")
     procedure_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the training procedure of the model")
 
-    steps: int | None = setting(None, whole_between(1, 10**9), "number of training steps", "follows from the data")
+    steps: int | None = setting(
+        None, whole_between(0, 10**9), "number of training steps; 0 where no layer is trained", "follows from the data"
+    )
     steps_factor: float = setting(1.0, between(0.01, 100), "multiple of the steps that follow from the data")
     batch_size: int | None = setting(
         None, whole_between(1, 10**6), "number of texts in a training step", "16; 32 from 2,000 rows on"
@@ -241,8 +243,8 @@ class Recipe(DataSettings):
         None, SHARE, "dropout probability of the encoder's states and attention in training", "the model's own"
     )
     trained_layers: int | str = setting(
-        "all", LAYERS, "encoder layers that are trained, counted from the top; all includes the embeddings, and is "
-        "used where a method mixes, or its guide reads, what lies below"
+        "all", LAYERS, "encoder layers that are trained, counted from the top; 0 is a regression on the frozen "
+        "encoder; all includes the embeddings, and is used where a method mixes, or its guide reads, what lies below"
     )  # fmt: skip
     kept_memory: float = setting(
         2.0, between(0, 10_000), "gigabytes of memory for the states of texts below the trained layers; those of "
@@ -291,6 +293,10 @@ class Recipe(DataSettings):
                     f"--set dropout={self.dropout:g}: {self.model} has a dropout of its own; set it with "
                     f"--set-model dropout={self.dropout:g}"
                 )
+        if self.trained_layers == 0:
+            self._check_head_alone()
+        elif self.steps == 0:
+            raise InputError("--steps must be at least 1, not 0; the head alone is trained with --trained-layers 0")
         # A start that is left open may turn out to be a regression; the plan is checked here, too.
         if self.head_start == "random" and self.head_strength != Recipe.head_strength:
             raise InputError("--set head_strength has no effect without --set head_start=logistic")
@@ -305,6 +311,19 @@ class Recipe(DataSettings):
             raise InputError(
                 "--set contrastive_temperature has no effect without a weight, such as --set contrastive=0.1"
             )
+
+    def _check_head_alone(self) -> None:
+        asked = {
+            f"--steps {self.steps}": bool(self.steps),
+            f"--method {self.method}": self.method not in (None, "plain", *REFERENCES),
+            f"--set head_start={self.head_start}": self.head_start == "random",
+            f"--set contrastive={self.contrastive}": bool(self.contrastive),
+        }
+        for option, is_asked in asked.items():
+            if is_asked:
+                raise InputError(
+                    f"--trained-layers 0 trains the head alone, as a regression, without steps: leave out {option}"
+                )
 
     def resolved(
         self, rows: int, classes: int, width: int | None, *, several: bool = False, validated: bool = False, **found
@@ -330,6 +349,9 @@ class Recipe(DataSettings):
         fits = (self.clean or self.method == "plain") and self.accumulation * world_size() == 1
         if mean and fits and not several:  # where it can be had and was measured
             values["contrastive"] = CONTRAST
+        if self.trained_layers == 0:
+            values |= {"steps": 0, "method": "plain", "contrastive": 0.0, "trained_share": 1.0}
+            asked["method_options"] = {}
         if validated or asked["head_start"] == "random":  # else the estimate chooses it, if there is one
             values["trained_share"] = 1.0
         return Plan(**asked | {name: value for name, value in values.items() if asked[name] is None})
