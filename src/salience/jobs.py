@@ -27,12 +27,12 @@ from typing import Any, Protocol
 
 from salience.errors import InputError, counted, one_line
 from salience.files import Occupied, lock_of, locked, write_lines
-from salience.processes import connected, keep_freed_memory, kill_with_parent
+from salience.processes import connected, keep_freed_memory, keep_imported, kill_with_parent
 
 POLL = 1.0  # seconds between two looks at runs that other commands make
 PATIENCE = 60  # seconds to wait for another command that changes the file of failed runs
 INTERVAL = 0.2  # seconds between two looks at the progress, and between two messages on that of a run
-RETRIES = 2  # of a run of a cluster whose process was killed, or whose machine was lost
+RETRIES = 2  # of a run whose process was killed, or whose machine was lost
 # Libraries that compute in several threads read these variables when they are loaded.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")
 
@@ -264,7 +264,7 @@ class Here:
 
 
 class Workers:
-    """A pool of processes. A process that is killed fails its job only, and is replaced.
+    """A pool of processes. One that is killed is replaced, and its job is done again; after `RETRIES`, it has failed.
 
     Each computes in its share of this process's cores, or in as many threads as OMP_NUM_THREADS says. If there are
     several GPUs, each sees one.
@@ -273,13 +273,16 @@ class Workers:
     def __init__(self, size: int) -> None:
         self.size = size
         self.idle: list[Worker] = []
-        self.busy: dict[Future[Any], tuple[str, Worker]] = {}
+        self.busy: dict[Future[Any], Task] = {}
         self.gpus = visible_gpus()
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         chosen = os.environ.get("OMP_NUM_THREADS")
         self.variables = {} if chosen else dict.fromkeys(THREAD_VARIABLES, str(max(1, cores // size)))
 
     def submit(self, name: str, work: Work) -> None:
+        self.start(name, work, RETRIES)
+
+    def start(self, name: str, work: Work, retries: int) -> None:
         """Sends the work to a process that is idle, or to a new one on the GPU that the fewest processes use."""
         while self.idle:
             worker = self.idle.pop()
@@ -287,34 +290,53 @@ class Workers:
                 break
             worker.end()
         else:
-            taken = [worker.gpu for _, worker in self.busy.values()]
+            taken = [task.worker.gpu for task in self.busy.values()]
             worker = Worker(self.variables, min(self.gpus, key=taken.count) if self.gpus else None)
-        self.busy[worker.executor.submit(result_of, name, work)] = name, worker
+        self.busy[worker.executor.submit(result_in_worker, name, work)] = Task(name, work, worker, retries)
 
     def next(self, watch: Watch) -> tuple[str, Any]:
         while True:
             ended, _ = wait(self.busy, INTERVAL, FIRST_COMPLETED)
-            for name, worker in self.busy.values():
+            for task in self.busy.values():
                 with suppress(EOFError, OSError):  # the process has ended
-                    while worker.progress.poll():
-                        watch(name, *worker.progress.recv())
+                    while task.worker.progress.poll():
+                        watch(task.name, *task.worker.progress.recv())
             for future in ended:
-                name, worker = self.busy.pop(future)
+                task = self.busy.pop(future)
                 try:
                     result = future.result()
                 except BrokenProcessPool:
-                    return name, Failure(name, worker.end())
+                    said = task.worker.end()
+                    if task.retries:
+                        self.start(task.name, task.work, task.retries - 1)
+                        continue
+                    return task.name, Failure(task.name, f"{said}; so did {RETRIES} more that tried again")
                 except Exception as error:  # work or a result that cannot be pickled
-                    result = Failure.of(name, error)
-                self.idle.append(worker)
-                return name, result
+                    result = Failure.of(task.name, error)
+                self.idle.append(task.worker)
+                return task.name, result
 
     def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *failure: object) -> None:
-        for worker in [*self.idle, *(worker for _, worker in self.busy.values())]:
+        for worker in [*self.idle, *(task.worker for task in self.busy.values())]:
             worker.end()
+
+
+@dataclass(frozen=True)
+class Task:
+    """A job that a worker is doing, and how often it is done again if that is killed."""
+
+    name: str
+    work: Work
+    worker: Worker
+    retries: int
+
+
+def result_in_worker(name: str, work: Work) -> Any:
+    keep_imported()  # with the first work, what it needs has been imported
+    return result_of(name, work)
 
 
 class Worker:

@@ -16,7 +16,7 @@ from jobs import work
 from jobs.work import job
 from salience.errors import InputError
 from salience.files import lock_of, locked
-from salience.jobs import Failure, FailureLog, Workers, pool_of, run_jobs
+from salience.jobs import RETRIES, Failure, FailureLog, Workers, pool_of, run_jobs
 
 
 @pytest.fixture
@@ -75,6 +75,14 @@ def test_the_user_chooses_threads_and_every_process_sees_a_gpu(tmp_path, monkeyp
         assert sorted(pool.next(None)[1] for _ in range(2)) == ["4", "7"]
         pool.submit("three", partial(os.getenv, "OMP_NUM_THREADS"))
         assert pool.next(None) == ("three", "5")
+
+
+@pytest.mark.whole
+def test_a_killed_process_is_replaced_and_its_job_done_again(log, tmp_path):
+    """As often as `RETRIES` says: the job is killed twice."""
+    jobs = [job(tmp_path, "one", partial(work.be_killed_at_first, tmp_path, "one"))]
+    assert run_jobs(jobs, pool_of(2), log) == [] and calls(tmp_path) == ["one"] * (1 + RETRIES)
+    assert result(tmp_path, "one")[0] != os.getpid() and not log.file.exists()
 
 
 @pytest.mark.whole
