@@ -285,8 +285,8 @@ def test_an_internal_fault_is_one_line_unless_asked(place, salience, monkeypatch
         salience(*place.train("--debug"))
 
 
-COMMANDS = ["train", "predict", "export", "compare", "explain", "faithfulness", "methods", "reproduce", "demo",
-            "demo-data", "report", "audit", "analyse",
+COMMANDS = ["train", "encoders", "predict", "export", "compare", "explain", "faithfulness", "methods", "reproduce",
+            "demo", "demo-data", "report", "audit", "analyse",
             *(f"analyse {own}" for own in ("attention", "pos", "channels", "embeddings"))]  # fmt: skip
 
 

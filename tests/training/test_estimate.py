@@ -714,9 +714,8 @@ def test_the_head_alone_is_as_the_models_of_the_folds_begin(mean_place, tmp_path
         recipe = recipe_of_folds(prepared.plan, len(task.training), len(task.labels))
         part = prepare(recipe, replace(task, training=training, test=predicted))
         probabilities[folds.numbers == number] = part.classifier.probabilities(part.test)
-    expected = prepared.classifier.kind.detailed(probabilities, folds.texts.known_labels)
-    assert found == pytest.approx(expected, abs=1e-4)
-    assert found["log_loss"] != pytest.approx(np.log(len(task.labels)), abs=1e-3)
+    np.testing.assert_allclose(found, probabilities, atol=1e-4)
+    assert np.ptp(found, axis=0).max() > 0.05
 
 
 def test_a_recipe_leaves_the_choice_to_the_run_that_repeats_it(mean_place, tmp_path, monkeypatch):

@@ -18,8 +18,16 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.mixing import SenMixup
+from salience.models.loading import load_tokenizer
 from salience.training.head import last_map, regressions
-from salience.training.prepare import check_machine, plan_of, prepare, training_arguments
+from salience.training.prepare import (
+    MULTILINGUAL,
+    check_machine,
+    foreign_language,
+    plan_of,
+    prepare,
+    training_arguments,
+)
 from salience.training.recipe import Plan, Recipe, default_rates, default_steps
 from salience.training.run import prepare_files
 from salience.training.task import task_of
@@ -236,3 +244,17 @@ def test_all_classes_count_alike_with_their_descriptions(tmp_path):
     texts = {"sport": 10, "music": 11, "food": 5}
     assert [weights[label] * texts[label] for label in texts] == pytest.approx([26 / 3] * 3)
     assert np.mean([weights[label] for label in texts for _ in range(texts[label])]) == pytest.approx(1)
+
+
+ENGLISH = "The card that I ordered last week has not arrived yet, and nobody could tell me when it will be delivered"
+GERMAN = "Die Karte, die ich letzte Woche bestellt habe, ist noch nicht angekommen, und niemand konnte mir sagen, wann"
+
+
+@pytest.mark.parametrize(("text", "count", "said"), [(ENGLISH, 20, False), (GERMAN, 20, True), (GERMAN, 4, False)])
+def test_texts_in_another_language_are_told(text, count, said):
+    """By their tokens a word; a few words tell nothing, and a vocabulary of many languages neither."""
+    tokenizer = load_tokenizer("minilm")
+    found = foreign_language(tokenizer, Texts([text] * count))
+    assert (found is not None) == said and (not said or "tokens a word" in found)
+    tokenizer.add_tokens([f"[{number}]" for number in range(MULTILINGUAL)])
+    assert foreign_language(tokenizer, Texts([text] * count)) is None

@@ -33,7 +33,7 @@ from salience.processes import is_main_process
 from salience.runs.sentences import abstention_sentences, precision_sentences
 from salience.scores import held_out
 from salience.scores.calibration import with_label_temperature
-from salience.scores.labels import SEVERAL_LABELS, labels_in, labels_of
+from salience.scores.labels import SEVERAL_LABELS, labels_of
 from salience.scores.predictions import Predictions
 from salience.scores.thresholds import (
     CERTAINTY,
@@ -79,6 +79,11 @@ class Folds:
     def predicted(self) -> list[int]:
         """The folds that are predicted, in order: all of them, or the first one of a holdout."""
         return [1] if self.kind == "holdout" else sorted(set(self.numbers.tolist()))
+
+    @property
+    def rows(self) -> Texts:
+        """The rows that are predicted."""
+        return self.texts.take(np.flatnonzero(np.isin(self.numbers, self.predicted)))
 
     def divided(self, number: int) -> tuple[Texts, Texts]:
         """The rows of all other folds, and those of this one."""
@@ -284,10 +289,10 @@ def estimate(
     own = replace(listeners, tracking=UNTRACKED, iteration=lambda model: None)
     begins, alone = prepared.plan.head_start == "logistic" and prepared.plan.trained_layers != 0, None
     if begins and is_main_process():
-        alone = head_alone(prepared, task, folds)
-        title = labels_in(alone).main_title
+        scoring, labels = prepared.classifier.kind, folds.rows.known_labels
+        alone = scoring.detailed(head_alone(prepared, task, folds), labels)
         listeners.note(
-            f"the head alone, on the untrained encoder: {title} {alone[labels_in(alone).main]:.3f} by {folds.kind}"
+            f"the head alone, on the untrained encoder: {scoring.main_title} {alone[scoring.main]:.3f} by {folds.kind}"
         )
     recipe = recipe_of_folds(prepared.plan, len(task.training), len(task.labels))
     found = []
@@ -309,13 +314,13 @@ def estimate(
 
 
 @torch.no_grad()
-def head_alone(prepared: Prepared, task: Task, folds: Folds) -> dict[str, float | None]:
-    """The scores on the predicted rows of regressions on the vectors that the head reads, before any training.
+def head_alone(prepared: Prepared, task: Task, folds: Folds) -> np.ndarray:
+    """The probabilities (N, C) float32 of `folds.rows` by regressions on the vectors that the untrained head reads.
 
     Each is fitted on the rows of the other folds, as the heads of the estimate's models begin.
     """
     classifier, plan = prepared.classifier, prepared.plan
-    rows, kind, labels = classifier.read(folds.texts), classifier.kind, folds.texts.known_labels
+    rows, labels = classifier.read(folds.texts), folds.texts.known_labels
     owners = np.arange(len(rows)) if rows.owners is None else rows.owners  # windows of a text have its fold
     described = classifier.read(task.descriptions) if len(task.descriptions) else None
     with classifier.computing():
@@ -332,11 +337,10 @@ def head_alone(prepared: Prepared, task: Task, folds: Folds) -> dict[str, float 
             kept, weights = drawn(len(known)), loss_weights(plan.class_weights, training, task.labels)
             found = regression_of(known[kept], of_known[kept], len(task.labels), weights, plan.head_strength)
             logits[inside] = vectors[inside] @ found[0].T + found[1]
-    probabilities = to_probabilities(kind, torch.from_numpy(logits)).float().numpy()
+    probabilities = to_probabilities(classifier.kind, torch.from_numpy(logits)).float().numpy()
     if rows.owners is not None:
-        probabilities = merged(probabilities, owners, kind.several)
-    predicted = np.isin(folds.numbers, folds.predicted)
-    return kind.detailed(probabilities[predicted], labels[predicted])
+        probabilities = merged(probabilities, owners, classifier.multi_label)
+    return probabilities[np.isin(folds.numbers, folds.predicted)]
 
 
 def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:

@@ -18,6 +18,7 @@ from salience.data.batching import Collator
 from salience.data.encoding import Encoded
 from salience.data.labels import loss_weights
 from salience.data.task import Task
+from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
@@ -39,6 +40,10 @@ from salience.training.procedures import choose_procedure
 from salience.training.recipe import Plan, Recipe
 from salience.training.task import refused
 
+# Texts are in the language of an encoder with up to so many tokens a word, unless its vocabulary is of many languages.
+TOKENS_A_WORD, MULTILINGUAL = 1.55, 60_000
+TOLD_BY = 100  # texts that are looked at, and words that are needed
+LETTERS = 0.8  # least share of letters in a word that counts
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
 
 
@@ -131,6 +136,8 @@ def prepare(
                 f"{share:.1%} of the {role} texts are longer than the {longest} tokens read of each; the rest is left "
                 "out"
             )
+    if (line := foreign_language(classifier.tokenizer, task.training)) is not None:
+        note(line)
     plan = plan_of(recipe, task, classifier, given)
     model, tokenizer, training = classifier.model, classifier.tokenizer, encoded["training"]
     classifier = replace(classifier, precision=for_predictions(plan.precision))
@@ -170,6 +177,24 @@ def check_machine(recipe: Recipe) -> None:
             "--precision bf16: the CUDA device of this machine does not support it; use fp16, fp32, or --device cpu"
         )
     check_launcher()
+
+
+def foreign_language(tokenizer: Any, texts: Texts) -> str | None:
+    """A line that says so, if texts are in another language than the vocabulary of their encoder was made for.
+
+    A vocabulary of one language divides words of others into more tokens. docs/howto/encoders.md has the measurement.
+    """
+    words = (word for text in texts.texts[:TOLD_BY] for word in text.split())
+    plain = [word for word in words if sum(map(str.isalpha, word)) >= LETTERS * len(word)][:10_000]
+    if len(tokenizer) > MULTILINGUAL or len(plain) < TOLD_BY:
+        return None
+    tokens = sum(map(len, tokenizer(plain, add_special_tokens=False)["input_ids"])) / len(plain)
+    if tokens <= TOKENS_A_WORD:
+        return None
+    return (
+        f"the texts have {tokens:.1f} tokens a word, and those in the language of this encoder 1.1 to 1.4: choose one "
+        "that was trained on theirs, such as --model intfloat/multilingual-e5-small"
+    )
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
