@@ -19,6 +19,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.mixing import SenMixup
 from salience.models.loading import load_tokenizer
+from salience.training import prepare as preparing
 from salience.training.head import last_map, regressions
 from salience.training.prepare import (
     MULTILINGUAL,
@@ -258,3 +259,16 @@ def test_texts_in_another_language_are_told(text, count, said):
     assert (found is not None) == said and (not said or "tokens a word" in found)
     tokenizer.add_tokens([f"[{number}]" for number in range(MULTILINGUAL)])
     assert foreign_language(tokenizer, Texts([text] * count)) is None
+
+
+def test_a_better_encoder_in_the_cache_is_told(tmp_path, monkeypatch):
+    """Nothing is fetched to find out, and a model that was chosen is no question."""
+    place = str(write_csv(tmp_path / "rows.csv", labelled_rows(12)))
+    tiny = str(families.save_tiny_model(tmp_path / "tiny", list(WORDS.values())))
+    asked = []
+    monkeypatch.setattr(preparing, "try_to_load_from_cache", lambda *names: asked.append(names) or str(tmp_path))
+    for model, told in (("minilm", 1), (tiny, 0)):
+        notes = []
+        prepare_files(Recipe(place, model=model, device="cpu", steps=1), notes.append)
+        assert sum(preparing.BETTER in line for line in notes) == told == len(asked)
+        asked.clear()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import try_to_load_from_cache
 from transformers import PreTrainedModel, TrainingArguments, set_seed
 from transformers.utils import is_torch_bf16_gpu_available
 
@@ -24,7 +25,7 @@ from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
 from salience.mixing.method import lowest_level, resolved
 from salience.models.architectures import architecture, build, own_settings
-from salience.models.loading import load_classifier, longest_text
+from salience.models.loading import EMBEDDED, load_classifier, longest_text
 from salience.models.precision import for_predictions, resolve_precision
 from salience.processes import check_launcher, world_size
 from salience.training.callbacks import UNTRACKED, Tracking
@@ -44,6 +45,7 @@ from salience.training.task import refused
 TOKENS_A_WORD, MULTILINGUAL = 1.55, 60_000
 TOLD_BY = 100  # texts that are looked at, and words that are needed
 LETTERS = 0.8  # least share of letters in a word that counts
+BETTER = "sentence-transformers/all-mpnet-base-v2"  # than the packaged encoder, by the studies of docs/recipe.md
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
 
 
@@ -202,6 +204,8 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
     own = own_settings(recipe.model, recipe.model_options)
     set_seed(recipe.seed)  # the fresh head, then everything that is drawn
     if own is None:
+        if recipe.model in EMBEDDED and isinstance(try_to_load_from_cache(BETTER, "config.json"), str):
+            note(f"{BETTER} is in the hub's cache, and often better: rank both with salience encoders {recipe.data}")
         model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout, task.multi_label)
         model = with_pooling(model, recipe.model, recipe.pooling)
     else:
