@@ -14,7 +14,7 @@ import numpy as np
 from salience.audit.findings import Finding, rows_of
 from salience.classify import TextClassifier
 from salience.data.texts import Texts
-from salience.explainers.class_words import POINTS, finite_scores, scores_by_word
+from salience.explainers.class_words import finite_scores, scores_by_word
 from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
 from salience.explainers.integrated import IntegratedGradients
@@ -27,7 +27,7 @@ GAP = 5  # the counts of a neutral word differ by less than this
 GAMMA = 0.9  # smallest gamma of a word that gives a label away: 19 of 20 texts with the word have the label
 SHARE = 0.1  # smallest share of the texts of the label that have the word
 TOKENS = r"(?u)\w+|[^\w\s]"  # as of the TF-IDF baseline: words, and signs by themselves
-EXPLAINED = 200  # rows that are explained
+EXPLAINED, POINTS = 200, 8  # rows that are explained, and points of integrated gradients
 PART = 0.2  # smallest mean part of a word that decides in the explanations of texts that have it
 NAME = "integrated-gradients"
 CHECK = "check whether the word belongs to what is classified"

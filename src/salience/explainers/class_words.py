@@ -16,7 +16,6 @@ from salience.errors import InputError, one_line
 from salience.explainers.explanation import Explanation
 
 LEAST = 3  # texts that a word must be in
-POINTS = 8  # of integrated gradients; a mean over texts needs few
 KEPT = "class_words.json"  # the words of a run, in its folder
 
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from salience.classify import TextClassifier
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.explainers.class_words import LEAST, POINTS, KeptWords, words_by_class
+from salience.explainers.class_words import LEAST, KeptWords, words_by_class
 from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
 from salience.explainers.gradient import gradient
@@ -46,6 +46,7 @@ from salience.scores.thresholds import cross_thresholds
 
 MANY_CLASSES = 25  # classes from which on a table is folded
 MATRIX, PAIRS = 20, 20  # classes of a confusion matrix at most; pairs that are shown in place of a larger one
+POINTS = 2  # of integrated gradients, for the words of classes; docs/report.md has the measurement
 SHOWN, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
 # Not gradient x input: where a model is certain, the gradient at the text is nearly 0, and its signs are noise.
 OF_ERRORS, OF_WORDS = "gradient", "integrated-gradients"
