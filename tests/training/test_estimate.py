@@ -148,6 +148,8 @@ def test_a_run_that_leaves_the_estimate_open_goes_on_without_one():
     assert usual_estimate(task_with(rows)) == "folds:2"
     assert usual_estimate(task_with(rows, test=rows)) == "folds:2"
     assert usual_estimate(task_with(rows, validation=rows)) == "none"
+    for count, kind in ((10, "folds:10"), (7, "folds:5"), (4, "folds:2"), (1, "none")):
+        assert usual_estimate(task_with(texts_of([0, 1] * count)), untrained=True) == kind
     many = texts_of([0, 1] * 2500)
     assert usual_estimate(task_with(many)) == "folds:2" and usual_estimate(task_with(many, test=rows)) == "none"
 

@@ -48,7 +48,7 @@ from salience.training.baselines import baseline_scores
 from salience.training.callbacks import UNTRACKED, Beginning
 from salience.training.fit import Fitted, Listeners, fit
 from salience.training.head import choose_calibration, divide_logits, drawn, regression_of
-from salience.training.passes import text_passes
+from salience.training.passes import FORWARD, text_passes
 from salience.training.prepare import Prepared, as_batch, prepare
 from salience.training.recipe import Plan, Recipe, default_steps
 
@@ -104,16 +104,18 @@ def plan_estimate(prepared: Prepared, task: Task, note: Callable[[str], None]) -
     return replace(folds, calibrated=calibrated)
 
 
-def usual_estimate(task: Task) -> str:
-    """The kind of estimate of a run that leaves it open."""
+def usual_estimate(task: Task, untrained: bool = False) -> str:
+    """The kind of estimate of a run that leaves it open; folds of `untrained` encoders cost nothing."""
     if len(task.validation) or (len(task.test) and len(task.training) >= MANY):
         return "none"
+    if untrained:
+        return next((f"folds:{count}" for count in (10, 5, 2) if not obstacle(task.training, count)), "none")
     return "none" if obstacle(task.training, 2) else "folds:2"
 
 
 def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Folds | None:
     """The folds of the training rows, and of validation rows of the same file; None if there is no estimate."""
-    kind = usual_estimate(task) if recipe.estimate is None else recipe.estimate
+    kind = usual_estimate(task, recipe.trained_layers == 0) if recipe.estimate is None else recipe.estimate
     if kind == "none":
         is_open = recipe.estimate is None and not len(task.validation)
         reason = obstacle(task.training, 2) if is_open else ""
@@ -287,23 +289,24 @@ def estimate(
         InputError: the loss or the weights of a model are not finite.
     """
     own = replace(listeners, tracking=UNTRACKED, iteration=lambda model: None)
-    begins, alone = prepared.plan.head_start == "logistic" and prepared.plan.trained_layers != 0, None
-    if begins and is_main_process():
-        scoring, labels = prepared.classifier.kind, folds.rows.known_labels
-        alone = scoring.detailed(head_alone(prepared, task, folds), labels)
+    plan, found, alone, started = prepared.plan, [], None, time.time()
+    recipe = recipe_of_folds(plan, len(task.training), len(task.labels))
+    if plan.head_start == "logistic" and is_main_process():
+        scoring, probabilities = prepared.classifier.kind, head_alone(prepared, task, folds)
+        alone = scoring.detailed(probabilities, folds.rows.known_labels)
         listeners.note(
             f"the head alone, on the untrained encoder: {scoring.main_title} {alone[scoring.main]:.3f} by {folds.kind}"
         )
-    recipe = recipe_of_folds(prepared.plan, len(task.training), len(task.labels))
-    found = []
-    for number in folds.predicted:
+        if plan.trained_layers == 0:  # then these are the models of the folds
+            alone, found = None, untrained_results(folds, probabilities, time.time() - started)
+    for number in folds.predicted if plan.trained_layers != 0 else ():
         training, predicted = folds.divided(number)
         part = replace(task, training=training, validation=Texts([]), test=predicted)
         ready = partial(prepare, recipe, part, method=method)
         found.append(fold_result(folds, number, len(task.labels), place, ready, own))
     if not is_main_process():
         return None
-    estimated = of_all_folds(folds, found, prepared.plan, task.labels)
+    estimated = of_all_folds(folds, found, plan, task.labels)
     if alone is not None:
         estimated.metrics["head_alone"] = alone
     if "label_precision" in estimated.metrics:
@@ -341,6 +344,19 @@ def head_alone(prepared: Prepared, task: Task, folds: Folds) -> np.ndarray:
     if rows.owners is not None:
         probabilities = merged(probabilities, owners, classifier.multi_label)
     return probabilities[np.isin(folds.numbers, folds.predicted)]
+
+
+def untrained_results(folds: Folds, probabilities: np.ndarray, seconds: float) -> list[dict[str, np.ndarray]]:
+    """As of `fold_result`, of models that make no step, from their probabilities (N, C) of `folds.rows`."""
+    predicted = np.flatnonzero(np.isin(folds.numbers, folds.predicted))
+    passes = FORWARD * len(folds.texts) / len(folds.predicted)  # one of each text, for all folds together
+    found = []
+    for number in folds.predicted:
+        rows = np.flatnonzero(folds.numbers == number)
+        numbers = np.array([len(folds.texts) - len(rows), 0, passes, seconds / len(folds.predicted)])
+        own = probabilities[None, np.searchsorted(predicted, rows)]
+        found.append({"rows": rows, "probabilities": own, "numbers": numbers})
+    return found
 
 
 def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:

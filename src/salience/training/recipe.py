@@ -122,7 +122,8 @@ class DataSettings:
     estimate: str | None = setting(
         None, ESTIMATE, "further models that estimate the scores on new rows, each trained on a part of the labelled "
         "rows: none, holdout (one model), or folds:K (K models)",
-        "folds:2; none with validation rows, or with test rows and 5,000 labelled rows",
+        "folds:2, and folds:10 with trained_layers=0; none with validation rows, or with test rows and 5,000 labelled "
+        "rows",
     )  # fmt: skip
     calibrate: bool | None = setting(
         None, BOOL, "fold a temperature into the model, fitted on the rows of the estimate", "yes if there is one"
