@@ -9,7 +9,6 @@ from test_bad_input import refused
 
 import families
 from labelled import FILLER, WORDS, write_csv
-from salience.cli.encoders import in_words
 from salience.data.task import Texts
 from salience.errors import InputError
 from salience.training import encoders
@@ -98,11 +97,6 @@ def test_encoders_that_need_no_connection(tmp_path, monkeypatch):
         snapshot.symlink_to(blob)
         (folder / "refs" / "main").write_text("1")
     assert encoders_here() == ["minilm", "a/encoder", "b/encoder"]
-
-
-@pytest.mark.parametrize(("seconds", "words"), [(0.2, "1 s"), (59, "59 s"), (100, "2 min"), (9000, "2.5 h")])
-def test_about_how_long(seconds, words):
-    assert in_words(seconds) == words
 
 
 def test_no_models_at_all(place):

@@ -71,7 +71,7 @@ def test_what_is_no_random_state_is_refused(value, short, texts, labels):
 
 @pytest.mark.parametrize("name", ["steps", "batch_size", "max_length"])
 def test_zero_is_not_the_default(name, short, texts, labels):
-    with pytest.raises(InputError, match=f"{name}=0: give a whole number from"):
+    with pytest.raises(InputError, match=f"{name}(=0: give a whole number from| must be at least 1)"):
         short(**{name: 0}).fit(texts, labels)
 
 

@@ -40,7 +40,7 @@ def encoders(
 
     from rich.console import Console
 
-    from salience.report.terminal import literal, say, titled
+    from salience.report.terminal import duration, literal, say, titled
     from salience.runs.sentences import with_interval
     from salience.scores.labels import labels_in
     from salience.settings import comma_separated
@@ -62,14 +62,7 @@ def encoders(
     for each in ranked:
         table.add_row(
             literal(each.name), with_interval(each.scores, score), f"{each.parameters / 1e6:,.0f} M",
-            f"{each.texts_per_second:,.0f}", in_words(each.training_seconds),
+            f"{each.texts_per_second:,.0f}", duration(each.training_seconds),
         )  # fmt: skip
     Console(highlight=False).print(table)
     print("training: about how long it takes here, without the estimate")
-
-
-def in_words(seconds: float) -> str:
-    """About how long: "40 s", "3 min", "2.5 h"."""
-    if seconds < 60:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

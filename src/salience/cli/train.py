@@ -100,7 +100,7 @@ def train(
         recipe = Recipe.from_mapping(settings, str(config or "the command line"))
         run = trained(
             recipe, output or folder_for(recipe.data, recipe.method or "default"), overwrite, resume,
-            note=progress.note, callbacks=[progress.callback], config=config,
+            note=progress.note, callbacks=[progress.callback], planned=progress.planned, config=config,
             report_to=comma_separated(report_to) if report_to else [], written=with_report,
         )  # fmt: skip
     if is_main_process():

@@ -261,6 +261,7 @@ def fit_with_estimate(
         InputError: the loss, the outputs or the weights of a model are not finite.
     """
     estimated = None
+    listeners.planned(prepared.plan.steps + (0 if folds is None else steps_of_folds(prepared.plan, task, folds)))
     if folds is not None:
         estimated = estimate(prepared, task, folds, checkpoints / "estimate", listeners, method)
         listeners.note("the model itself is trained")
@@ -363,6 +364,15 @@ def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:
     """What the run uses, with steps that follow from the rows of a fold, unless the run has a number of its own."""
     usual = max(1, round(default_steps(rows, classes, plan.batch_size) * plan.steps_factor))
     return Recipe(**{**vars(plan), "steps": None if plan.steps == usual else plan.steps})
+
+
+def steps_of_folds(plan: Plan, task: Task, folds: Folds) -> int:
+    """The number of steps of all models of an estimate."""
+    steps, classes = recipe_of_folds(plan, len(task.training), len(task.labels)).steps, len(task.labels)
+    if steps is not None:
+        return steps * len(folds.predicted)
+    rows = (len(folds.texts) - (folds.numbers == number).sum() for number in folds.predicted)
+    return sum(max(1, round(default_steps(each, classes, plan.batch_size) * plan.steps_factor)) for each in rows)
 
 
 def fold_result(

@@ -46,12 +46,14 @@ class Listeners:
         callbacks: callbacks of the Trainer, added to its defaults.
         iteration: called with the model after every iteration of a training by turns.
         tracking: where the run is reported.
+        planned: called with the number of steps of all models together, before the first of them is trained.
     """
 
     note: Callable[[str], None] = silent
     callbacks: Sequence[TrainerCallback] = ()
     iteration: Callable[[PreTrainedModel], None] = lambda model: None
     tracking: Tracking = UNTRACKED
+    planned: Callable[[int], None] = lambda steps: None
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ def train(
     report_to: Sequence[str] = (),
     measures: Measures = (),
     estimating: bool = True,
+    planned: Callable[[int], None] = lambda steps: None,
     written: Callable[[Path, str, TextClassifier], None] = lambda folder, name, classifier: None,
 ) -> Run:
     """Trains a classifier by a recipe and writes the folder of the run.
@@ -66,6 +67,7 @@ def train(
         measures: what is measured beside the scores if there are test rows, as of
             `salience.training.measures.measures_named`. "seconds" in metrics.json does not count that.
         estimating: whether the recipe's estimate is made, see `salience.training.estimate`.
+        planned: called with the number of steps of the run and its estimate together, before the first step.
         written: called with the folder of the finished run, the name that it is about to get, and the classifier, to
             add further files. An `OSError` ends the run, which can be resumed.
 
@@ -84,7 +86,8 @@ def train(
     folder = RunFolder(output, overwrite, resume, inputs)
     if resume and recipe.precision == "auto":
         recipe = replace(recipe, precision=kept_precision(folder.output) or "auto")
-    listeners = Listeners(note if main else silent, callbacks, tracking=Tracking(tuple(report_to), folder.output))
+    tracking = Tracking(tuple(report_to), folder.output)
+    listeners = Listeners(note if main else silent, callbacks, tracking=tracking, planned=planned)
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
         check_measures(wanted, task.multi_label)
