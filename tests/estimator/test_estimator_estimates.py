@@ -38,6 +38,14 @@ def test_pooling_and_rates_reach_the_training(short, texts, labels, tmp_path):
     assert np.array_equal(loaded.predict_proba(texts), found["mean"].predict_proba(texts))
 
 
+def test_the_head_alone_makes_no_step(short, texts, labels):
+    """A regression: no rate and no seed changes it, and its estimate is of the same rows."""
+    alone = {"steps": None, "trained_layers": 0, "pooling": "mean", "estimate": "folds:4", "calibrate": False}
+    fitted = [short(**alone, learning_rate=rate, random_state=5).fit(texts, labels) for rate in (1e-4, 0.1)]
+    assert np.array_equal(*(each.predict_proba(texts) for each in fitted))
+    assert fitted[0].estimate_["steps"] == [0] * 4 and fitted[0].out_of_fold_[1].shape == (24, 3)
+
+
 @pytest.mark.parametrize("method", ["plain", SSMix(window=0.3)])
 @pytest.mark.parametrize("kind", ["holdout", "folds:3"])
 def test_an_estimate_is_of_texts_that_its_models_have_not_seen(kind, method, short, texts, labels):

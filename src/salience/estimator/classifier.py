@@ -60,7 +60,9 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         steps: number of training steps. Here and below, None is replaced by a value that depends on the data.
         batch_size: number of texts in a step.
         learning_rate: highest learning rate.
-        pooling: what the head reads: "cls", "mean" or "auto"; see docs/recipe.md.
+        pooling: what the head reads: "cls", "mean", "first" or "auto"; see docs/recipe.md.
+        trained_layers: encoder layers that are trained, counted from the top, or "all"; 0 is a regression on the
+            vectors of the untrained encoder.
         head_rate: learning rate of the head, as a multiple of that of the encoder. None is 10 with mean
             pooling, else 1.
         max_length: number of tokens that are read at once.
@@ -103,6 +105,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
     batch_size: int | None = None
     learning_rate: float | None = None
     pooling: str = "auto"
+    trained_layers: int | str = "all"
     head_rate: float | None = None
     max_length: int | None = None
     long: str = "head"
