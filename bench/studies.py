@@ -200,6 +200,7 @@ STUDIES = {
             "3 layers, half": {"trained_layers": 3, "steps_factor": 0.5, "learning_rate": 1e-4},
             "3 layers, quarter": {"trained_layers": 3, "steps_factor": 0.25, "learning_rate": 2e-4},
             "3 layers, eighth": {"trained_layers": 3, "steps_factor": 0.125, "learning_rate": 4e-4},
+            "head alone": {"trained_layers": 0},
         },
         sets=(*EIGHT, "banking20", "trec_fine"),
         sizes=FEW,
