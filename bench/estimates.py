@@ -9,6 +9,8 @@ kind:
 
 - bias: mean of estimated accuracy minus accuracy on the new rows, in percentage points;
 - error: root mean square of the same;
+- corrected: bias and error of the estimated accuracy plus what the head alone gains with ten folds (or as many
+  as the classes have rows);
 - covered: share of runs in which the 95 % interval contains the accuracy on the new rows;
 - calibration error: with 15 equal-mass bins on the new rows, without temperature and with that of the estimate; and
   the noise floor, that of a model whose probabilities are right: labels drawn from the scaled probabilities;
@@ -36,7 +38,7 @@ from salience.scores.calibration import with_temperature
 from salience.scores.held_out import abstention, decided_scores
 from salience.scores.labels import ONE_LABEL
 from salience.training.callbacks import Beginning
-from salience.training.estimate import Estimated, choose_folds, estimate
+from salience.training.estimate import Estimated, choose_folds, estimate, head_alone, usual_estimate
 from salience.training.fit import Listeners, fit
 from salience.training.prepare import silent
 from salience.training.recipe import Recipe
@@ -45,8 +47,8 @@ from salience.training.run import prepare_files
 TARGETS = (0.8, 0.9, 0.95)
 DRAWS = 200  # of labels, for the noise floor
 COLUMNS = (
-    "bias", "error", "covered", "calibration error", "with temperature", "noise floor", "log loss",
-    "log loss with temperature", "cost",
+    "bias", "error", "corrected bias", "corrected error", "covered", "calibration error", "with temperature",
+    "noise floor", "log loss", "log loss with temperature", "cost",
 )  # fmt: skip
 
 
@@ -65,6 +67,9 @@ def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
             made = estimate(prepared, task, folds, place / kind, Listeners())
             assert made is not None
             found[kind] = made, time.process_time() - started
+        ten = choose_folds(replace(prepared.plan, estimate=usual_estimate(task, untrained=True)), task, silent)
+        assert ten is not None
+        of_ten = ONE_LABEL.detailed(head_alone(prepared, task, ten), ten.rows.known_labels)["accuracy"]
         started, beginning = time.process_time(), Beginning(prepared.model)
         classifier = fit(prepared, place / "model").classifier
         seconds = time.process_time() - started
@@ -78,6 +83,7 @@ def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
             "kind": kind, "share": made.share,
             "estimated": metrics["accuracy"], "interval": metrics["accuracy_interval"],
             "accuracy": plain["accuracy"], "temperature": temperature,
+            "head_alone": metrics["head_alone"]["accuracy"], "head_alone_of_ten_folds": of_ten,
             "calibration_error": plain["equal_mass_calibration_error"],
             "scaled_calibration_error": new["equal_mass_calibration_error"], "noise_floor": noise_floor(scaled),
             "log_loss": plain["log_loss"], "scaled_log_loss": new["log_loss"],
@@ -128,12 +134,14 @@ def noise_floor(probabilities: np.ndarray) -> float:
 def summary(rows: list[dict]) -> dict[str, float]:
     """The numbers of `COLUMNS` over runs of one number of rows and one kind."""
     gaps = np.array([row["estimated"] - row["accuracy"] for row in rows])
+    gains = np.array([row.get("head_alone_of_ten_folds", np.nan) - row.get("head_alone", np.nan) for row in rows])
 
     def mean(name: str) -> float:
         return float(np.mean([row[name] for row in rows]))
 
     values = (
         100 * gaps.mean(), 100 * np.sqrt((gaps**2).mean()),
+        100 * (gaps + gains).mean(), 100 * np.sqrt(((gaps + gains) ** 2).mean()),
         np.mean([row["interval"][0] <= row["accuracy"] <= row["interval"][1] for row in rows]),
         mean("calibration_error"), mean("scaled_calibration_error"), mean("noise_floor"), mean("log_loss"),
         mean("scaled_log_loss"), sum(row["estimate_seconds"] for row in rows) / sum(row["seconds"] for row in rows),
@@ -146,7 +154,7 @@ def table(rows: list[dict]) -> str:
     lines = [f"| rows | kind | runs | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 3) + "|"]
     for size, kind in sorted({(row["size"], row["kind"]) for row in rows}):
         own = [row for row in rows if (row["size"], row["kind"]) == (size, kind)]
-        values = [f"{value:+.1f}" if name == "bias" else f"{value:.3g}" for name, value in summary(own).items()]
+        values = [f"{value:+.1f}" if name.endswith("bias") else f"{value:.3g}" for name, value in summary(own).items()]
         lines.append(f"| {size} | {kind} | {len(own)} | {' | '.join(values)} |")
     return "\n".join(lines)
 
@@ -177,11 +185,14 @@ def main() -> None:
     )
     parser.add_argument("--kinds", nargs="+", default=["folds:2", "holdout"])
     parser.add_argument("--precision", default="auto")
+    parser.add_argument("--quick", action="store_true", help="three layers, a quarter of the steps at 2e-4")
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         for run in missing_runs(options.results, seed=options.seeds, size=options.sizes, set=options.sets):
             files = development_set(run["set"], options.data_dir, Path(folder))
             recipe = Recipe(**files, size=run["size"], seed=run["seed"], precision=options.precision)
+            if options.quick:
+                recipe = replace(recipe, trained_layers=3, steps_factor=0.25, learning_rate=2e-4)
             keep(options.results, [row | run for row in rows_of_run(recipe, options.kinds)])
     rows = kept_rows(options.results)
     print(table(rows))

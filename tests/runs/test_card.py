@@ -29,11 +29,11 @@ HOSTILE = {
 }
 
 
-def card_of(names=("sport", "music"), data="train.csv", model="tiny", library="transformers") -> str:
+def card_of(names=("sport", "music"), data="train.csv", model="tiny", library="transformers", steps=3) -> str:
     recipe = Recipe(data=data, model=model, method="plain", steps=3, batch_size=4, learning_rate=1e-3)
     scores = {"accuracy": 0.5, "macro_f1": 0.5, "calibration_error": 0.5}
     intervals = {"accuracy_interval": [0.4, 0.6], "macro_f1_interval": None}
-    metrics = {"judged_on": "test", "rows": {"training": 8, "test": 4}, "steps": 3, "test": scores | intervals,
+    metrics = {"judged_on": "test", "rows": {"training": 8, "test": 4}, "steps": steps, "test": scores | intervals,
                "baselines": {"majority class": scores}}  # fmt: skip
     return model_card(recipe.as_mapping(), list(names), metrics, {"versions": {"salience": "0"}}, library)
 
@@ -87,3 +87,23 @@ def test_usual_names_look_as_they_did():
     card = card_of(["positive", "très bien", "5 stars", "sci-fi (old)"], "data/train.csv", "microsoft/MiniLM")
     assert "for 4 labels: positive, très bien, 5 stars, sci-fi (old)." in card
     assert "8 rows of `data/train.csv` on `microsoft/MiniLM`: plain training" in card
+
+
+def test_a_model_without_any_step_is_a_regression():
+    assert "a logistic regression on the vectors of the untrained encoder, seed 0" in card_of(steps=0)
+    assert "regression on" not in card_of() and "3 steps of at most" in card_of()
+
+
+@pytest.mark.parametrize(
+    ("library", "loaded"),
+    [
+        ("transformers", "pipeline("),
+        ("sentence-transformers", "SentenceTransformer("),
+        ("salience", "salience.papers."),
+    ],
+)
+def test_the_card_says_how_the_model_is_loaded(library, loaded):
+    assert loaded in card_of(library=library)
+    assert f"library_name: {'sentence-transformers' if library == 'sentence-transformers' else 'transformers'}\n" in (
+        card_of(library=library)
+    )

@@ -147,10 +147,12 @@ def training_summary(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> s
     method = "plain training" if name == "plain" else f"{name} with clean={recipe['clean']}"
     if recipe["contrastive"]:
         method += f" and a contrastive loss of the weight {recipe['contrastive']:g}"
+    how = f"{method}, {training_steps(recipe, metrics)}, learning rate {recipe['learning_rate']:.2g}"
+    if not metrics["steps"]:
+        how = "a logistic regression on the vectors of the untrained encoder"
     return (
         f"{metrics['rows']['training']} rows of {code(file_name(recipe['data']))} on "
-        f"{code(file_name(recipe['model']))}: {method}, "
-        f"{training_steps(recipe, metrics)}, learning rate {recipe['learning_rate']:.2g}, seed {recipe['seed']}"
+        f"{code(file_name(recipe['model']))}: {how}, seed {recipe['seed']}"
     )
 
 
