@@ -10,6 +10,7 @@ from salience.runs.folder import (
     RECIPE,
     RunFolder,
     add_to_manifest,
+    check_replaceable,
     kept_precision,
     trained_columns,
     written_by_run,
@@ -41,6 +42,20 @@ def test_a_run_is_published_whole_and_replaced_only_on_request(tmp_path):
     (output / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match=r"notes\.txt"):
         write_run(output, overwrite=True)
+
+
+def test_what_a_killed_command_left_in_a_folder_does_not_count(tmp_path):
+    """Folders of its own temporary names; others are somebody's."""
+    output = tmp_path / "export"
+    write_run(output)
+    for name, counts in ((".export.0123abcd.unfinished", False), (".export.unfinished", True)):
+        (output / name).mkdir()
+        (output / name / "model.onnx").write_text("half")
+        if counts:
+            with pytest.raises(InputError, match=r"did not write .*model\.onnx"):
+                check_replaceable(output, "export", "a run")
+        else:
+            check_replaceable(output, "export", "a run")
 
 
 def test_what_no_run_wrote_is_not_touched(tmp_path):

@@ -92,6 +92,11 @@ def test_two_classes_have_the_probabilities_of_the_regression():
     np.testing.assert_allclose(softmax(VECTORS @ weights.T + biases, axis=1), expected, atol=1e-6)
 
 
+def test_two_rows_a_class_are_no_reason_to_warn(recwarn):
+    regression(np.random.default_rng(0).normal(size=(6, 4)), np.array([0, 0, 1, 1, 2, 3]), 4)
+    assert not len(recwarn)
+
+
 def test_a_class_without_a_row_is_never_preferred():
     weights, biases = regression(VECTORS, np.where(LABELS == 1, 3, LABELS), 4)
     assert not weights[1].any() and biases[1] == biases.min()

@@ -16,7 +16,7 @@ import yaml
 from salience._version import __version__
 from salience.data.columns import Columns
 from salience.errors import InputError, listed, one_line, quoted
-from salience.files import files_in, locked, resolved, write_json, write_whole
+from salience.files import files_in, leftovers, locked, resolved, write_json, write_whole
 from salience.runs.retired import without_retired
 
 # The manifest of a run folder lists the files that the run wrote. Only these files are ever removed.
@@ -59,8 +59,13 @@ def written_by_run(folder: Path) -> set[str]:
 
 
 def check_replaceable(folder: Path, name: str | Path, kind: str, sign: str = MANIFEST) -> None:
-    """Checks that a folder has only files that salience wrote to a folder of this kind, which all have the `sign`."""
+    """Checks that a folder has only files that salience wrote to a folder of this kind, which all have the `sign`.
+
+    What a killed command has left in it does not count; the next one removes it.
+    """
     files, written = set(files_in(folder)) if folder.is_dir() else {folder.name}, written_by_run(folder)
+    left = {path.name for path in leftovers(folder / folder.name)}
+    files = {file for file in files if PurePath(file).parts[0] not in left}
     if files and sign not in written:
         raise InputError(f"{name} is not {kind} and is not overwritten: choose another --output")
     if foreign := sorted(files - written):

@@ -6,6 +6,7 @@ Each takes the training rows, the test rows and the number of classes C, and giv
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -103,8 +104,6 @@ def regression_probabilities(features, labels: np.ndarray, test_features, classe
     If all labels (M,) are of one class, it gets the probability 1. With labels (M, C), 0 and 1, there is a regression
     for each label. Features may be a sparse matrix of scipy.
     """
-    from sklearn.linear_model import LogisticRegression
-
     if labels_of(labels).several:
         of_labels = [regression_probabilities(features, each, test_features, 2)[:, 1] for each in labels.T]
         return np.stack(of_labels, 1)
@@ -113,9 +112,18 @@ def regression_probabilities(features, labels: np.ndarray, test_features, classe
     if len(known) == 1:  # no regression is fitted to one class
         found[:, known] = 1
     else:
-        regression = LogisticRegression(C=C, max_iter=1000).fit(features, labels)
+        regression = fitted_regression(features, labels, C)
         found[:, regression.classes_] = regression.predict_proba(test_features)
     return found
+
+
+def fitted_regression(features, labels: np.ndarray, strength: float, weights: np.ndarray | None = None) -> Any:
+    """scikit-learn's logistic regression of labels (M,) with the inverse `strength` of its penalty."""
+    from sklearn.linear_model import LogisticRegression
+
+    with warnings.catch_warnings():  # two rows a class are few, but no mistake
+        warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
+        return LogisticRegression(C=strength, max_iter=1000).fit(features, labels, weights)
 
 
 def joined(texts: Texts) -> list[str]:

@@ -264,7 +264,8 @@ def fit_with_estimate(
     listeners.planned(prepared.plan.steps + (0 if folds is None else steps_of_folds(prepared.plan, task, folds)))
     if folds is not None:
         estimated = estimate(prepared, task, folds, checkpoints / "estimate", listeners, method)
-        listeners.note("the model itself is trained")
+        if prepared.plan.trained_layers != 0:
+            listeners.note("the model itself is trained")
     fitted = fit(prepared, checkpoints, listeners, 1.0 if estimated is None else estimated.share)
     if estimated is not None:
         classifier = fitted.classifier

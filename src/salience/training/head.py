@@ -38,6 +38,7 @@ from salience.models.mean_pooling import (
 )
 from salience.models.sentence_modules import PooledClassifier, with_saved_head
 from salience.scores.labels import labels_of
+from salience.training.baselines import fitted_regression
 
 # Parts of encoders between embeddings and layers: of ELECTRA, ALBERT, and DeBERTa's norm of relative positions.
 BELOW = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "encoder.LayerNorm")
@@ -254,11 +255,9 @@ def regression(
 
     A class without a row has weights of 0 and the lowest of the biases; two classes have one at least.
     """
-    from sklearn.linear_model import LogisticRegression
-
     length = np.linalg.norm(vectors.astype(np.float64), axis=1).mean()
     of_rows = None if class_weights is None else np.asarray(class_weights)[labels]
-    fitted = LogisticRegression(C=strength, max_iter=1000).fit(vectors / length, labels, of_rows)
+    fitted = fitted_regression(vectors / length, labels, strength, of_rows)
     found, offsets = fitted.coef_ / length, fitted.intercept_
     if len(found) == 1:  # two classes: the logits are those of the second one against the first
         found, offsets = np.concatenate([-found, found]) / 2, np.concatenate([-offsets, offsets]) / 2
