@@ -46,7 +46,8 @@ from salience.training.estimate import (
     choose_folds,
     fold_numbers,
     fold_result,
-    head_alone,
+    heads_alone,
+    more_folds,
     obstacle,
     recipe_of_folds,
     usual_estimate,
@@ -674,6 +675,19 @@ def test_the_model_of_a_run_has_the_share_that_its_estimate_chooses(mean_place, 
         assert torch.allclose(weights_of(chosen)[name], weight, atol=1e-7), name
 
 
+def test_what_the_regression_gains_by_more_rows_is_told(mean_place, tmp_path):
+    """Eight rows a class have five folds at most; an estimate with as many has no more to tell."""
+    halves = run_of(mean_place, tmp_path / "halves", estimate="folds:2").metrics
+    found = halves["estimate"]
+    more = found["head_alone_of_more"]
+    assert more["kind"] == "folds:5" and more["accuracy"] != found["head_alone"]["accuracy"]
+    about = min(1.0, found["accuracy"] + more["accuracy"] - found["head_alone"]["accuracy"])
+    assert any(f"the saved model has about {about:.3f}" in line for line in estimate_sentences(halves))
+    fifths = run_of(mean_place, tmp_path / "fifths", estimate="folds:5").metrics
+    assert fifths["estimate"]["head_alone"] == {name: more[name] for name in more if name != "kind"}
+    assert not any("saved model has about" in line for line in estimate_sentences(fifths))
+
+
 def test_no_step_is_made_where_the_estimate_chooses_the_regression(mean_place, tmp_path, monkeypatch):
     """The model, but for its temperature, is the one that `trained_layers=0` gives at once."""
     monkeypatch.setattr(held_out, "chosen_share", lambda probabilities, labels, groups=None: 0)
@@ -709,7 +723,8 @@ def test_the_head_alone_is_as_the_models_of_the_folds_begin(mean_place, tmp_path
     task = task_of(recipe, lambda line: None)
     prepared = prepare(recipe, task)
     folds = choose_folds(prepared.plan, task, lambda line: None)
-    found = head_alone(prepared, task, folds)
+    found, of_more = heads_alone(prepared, task, [folds, *more_folds(prepared.plan, task, folds)])
+    assert of_more.shape == found.shape and not np.allclose(of_more, found)
     probabilities = np.zeros((len(folds.texts), len(task.labels)), np.float32)
     for number in folds.predicted:
         training, predicted = folds.divided(number)

@@ -105,6 +105,12 @@ def estimate_sentences(metrics: Mapping[str, Any]) -> list[str]:
             f"a regression on the untrained encoder has the {scoring.main_title} {alone[scoring.main]:.3f} on these "
             f"rows: training gains {gain:+.1f} points"
         )
+        if (of_more := estimate.get("head_alone_of_more")) is not None:
+            more = of_more[scoring.main] - alone[scoring.main]
+            found.append(
+                f"with more of the rows ({of_more['kind']}) the regression gains {100 * more:+.1f} points; by that, "
+                f"the saved model has about {min(1.0, estimate[scoring.main] + more):.3f}"
+            )
     if share == 0:
         found.append("the saved model is this regression: with trained weights, these rows are predicted no better")
     elif share != 1:

@@ -13,7 +13,7 @@ from salience.errors import InputError
 from salience.models.architectures import own_settings
 from salience.models.loading import EMBEDDED
 from salience.models.sentence_modules import MODULES
-from salience.training.estimate import choose_folds, head_alone
+from salience.training.estimate import choose_folds, heads_alone
 from salience.training.passes import FORWARD, passes_per_step
 from salience.training.prepare import prepare, silent
 from salience.training.recipe import Recipe
@@ -67,7 +67,7 @@ def rank_encoders(
         folds, plan, model = choose_folds(prepared.plan, task, silent), prepared.plan, prepared.model
         assert folds is not None  # it was asked for
         begun = time.perf_counter()
-        probabilities = head_alone(prepared, task, folds)
+        (probabilities,) = heads_alone(prepared, task, [folds])
         seconds = time.perf_counter() - begun
         passes = plan.steps * plan.batch_size * passes_per_step(prepared.method, plan.clean, model)
         scores = prepared.classifier.kind.with_intervals(probabilities, folds.rows.known_labels, None, plan.seed)

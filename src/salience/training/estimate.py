@@ -49,7 +49,7 @@ from salience.training.callbacks import UNTRACKED, Beginning
 from salience.training.fit import Fitted, Listeners, fit
 from salience.training.head import choose_calibration, divide_logits, drawn, regression_of
 from salience.training.passes import FORWARD, text_passes
-from salience.training.prepare import Prepared, as_batch, prepare
+from salience.training.prepare import Prepared, as_batch, prepare, silent
 from salience.training.recipe import Plan, Recipe, default_steps
 
 HOLDOUT_FOLDS = 5  # of which the first one is held out
@@ -109,8 +109,13 @@ def usual_estimate(task: Task, untrained: bool = False) -> str:
     if len(task.validation) or (len(task.test) and len(task.training) >= MANY):
         return "none"
     if untrained:
-        return next((f"folds:{count}" for count in (10, 5, 2) if not obstacle(task.training, count)), "none")
+        return most_folds(task.training)
     return "none" if obstacle(task.training, 2) else "folds:2"
+
+
+def most_folds(texts: Texts) -> str:
+    """The kind of estimate of an untrained encoder: as many folds, up to ten, as the classes have rows for."""
+    return next((f"folds:{count}" for count in (10, 5, 2) if not obstacle(texts, count)), "none")
 
 
 def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Folds | None:
@@ -291,16 +296,20 @@ def estimate(
         InputError: the loss or the weights of a model are not finite.
     """
     own = replace(listeners, tracking=UNTRACKED, iteration=lambda model: None)
-    plan, found, alone, started = prepared.plan, [], None, time.time()
+    plan, started, found = prepared.plan, time.time(), []
+    alone: dict[str, Any] = {}
     recipe = recipe_of_folds(plan, len(task.training), len(task.labels))
     if plan.head_start == "logistic" and is_main_process():
-        scoring, probabilities = prepared.classifier.kind, head_alone(prepared, task, folds)
-        alone = scoring.detailed(probabilities, folds.rows.known_labels)
-        listeners.note(
-            f"the head alone, on the untrained encoder: {scoring.main_title} {alone[scoring.main]:.3f} by {folds.kind}"
-        )
+        more = more_folds(plan, task, folds)
+        probabilities, *of_more = heads_alone(prepared, task, [folds, *more])
+        scoring = prepared.classifier.kind
+        alone["head_alone"] = scores = scoring.detailed(probabilities, folds.rows.known_labels)
+        for each, of_each in zip(more, of_more, strict=True):
+            alone["head_alone_of_more"] = {"kind": each.kind, **scoring.detailed(of_each, each.rows.known_labels)}
+        shown = f"{scoring.main_title} {scores[scoring.main]:.3f}"
+        listeners.note(f"the head alone, on the untrained encoder: {shown} by {folds.kind}")
         if plan.trained_layers == 0:  # then these are the models of the folds
-            alone, found = None, untrained_results(folds, probabilities, time.time() - started)
+            alone, found = {}, untrained_results(folds, probabilities, time.time() - started)
     for number in folds.predicted if plan.trained_layers != 0 else ():
         training, predicted = folds.divided(number)
         part = replace(task, training=training, validation=Texts([]), test=predicted)
@@ -309,8 +318,7 @@ def estimate(
     if not is_main_process():
         return None
     estimated = of_all_folds(folds, found, plan, task.labels)
-    if alone is not None:
-        estimated.metrics["head_alone"] = alone
+    estimated.metrics.update(alone)
     if "label_precision" in estimated.metrics:
         listeners.note(precision_sentences({"estimate": estimated.metrics})[0])
     if estimated.abstention is not None:
@@ -319,33 +327,47 @@ def estimate(
 
 
 @torch.no_grad()
-def head_alone(prepared: Prepared, task: Task, folds: Folds) -> np.ndarray:
-    """The probabilities (N, C) float32 of `folds.rows` by regressions on the vectors that the untrained head reads.
+def heads_alone(prepared: Prepared, task: Task, divisions: Sequence[Folds]) -> list[np.ndarray]:
+    """For each of some divisions of the same texts, the probabilities (N, C) float32 of its predicted rows.
 
-    Each is fitted on the rows of the other folds, as the heads of the estimate's models begin.
+    They are those of regressions on the vectors that the untrained head reads, each fitted on the rows of the other
+    folds, as the heads of the estimate's models begin.
     """
-    classifier, plan = prepared.classifier, prepared.plan
-    rows, labels = classifier.read(folds.texts), folds.texts.known_labels
+    classifier, plan, texts = prepared.classifier, prepared.plan, divisions[0].texts
+    rows, labels = classifier.read(texts), texts.known_labels
     owners = np.arange(len(rows)) if rows.owners is None else rows.owners  # windows of a text have its fold
     described = classifier.read(task.descriptions) if len(task.descriptions) else None
     with classifier.computing():
         vectors = sentence_vectors(classifier.model, rows)
         of_described = None if described is None else sentence_vectors(classifier.model, described)
-    logits = np.zeros((len(rows), len(task.labels)))
-    for number in folds.predicted:
-        inside, training = folds.numbers[owners] == number, folds.divided(number)[0].known_labels
-        known, of_known = vectors[~inside], labels[owners][~inside]
-        if of_described is not None:
-            known = np.concatenate([known, of_described])
-            of_known = np.concatenate([of_known, task.descriptions.known_labels])
-        if len(np.unique(of_known)) > 1:
-            kept, weights = drawn(len(known)), loss_weights(plan.class_weights, training, task.labels)
-            found = regression_of(known[kept], of_known[kept], len(task.labels), weights, plan.head_strength)
-            logits[inside] = vectors[inside] @ found[0].T + found[1]
-    probabilities = to_probabilities(classifier.kind, torch.from_numpy(logits)).float().numpy()
-    if rows.owners is not None:
-        probabilities = merged(probabilities, owners, classifier.multi_label)
-    return probabilities[np.isin(folds.numbers, folds.predicted)]
+    of_divisions = []
+    for folds in divisions:
+        logits = np.zeros((len(rows), len(task.labels)))
+        for number in folds.predicted:
+            inside, training = folds.numbers[owners] == number, folds.divided(number)[0].known_labels
+            known, of_known = vectors[~inside], labels[owners][~inside]
+            if of_described is not None:
+                known = np.concatenate([known, of_described])
+                of_known = np.concatenate([of_known, task.descriptions.known_labels])
+            if len(np.unique(of_known)) > 1:
+                kept, weights = drawn(len(known)), loss_weights(plan.class_weights, training, task.labels)
+                found = regression_of(known[kept], of_known[kept], len(task.labels), weights, plan.head_strength)
+                logits[inside] = vectors[inside] @ found[0].T + found[1]
+        probabilities = to_probabilities(classifier.kind, torch.from_numpy(logits)).float().numpy()
+        if rows.owners is not None:
+            probabilities = merged(probabilities, owners, classifier.multi_label)
+        of_divisions.append(probabilities[np.isin(folds.numbers, folds.predicted)])
+    return of_divisions
+
+
+def more_folds(plan: Plan, task: Task, folds: Folds) -> list[Folds]:
+    """The division of the same rows into `most_folds`; none if the estimate has as many."""
+    kind = most_folds(folds.texts)
+    count = HOLDOUT_FOLDS if folds.kind == "holdout" else len(folds.predicted)
+    if kind == "none" or int(kind.partition(":")[2]) <= count:
+        return []
+    found = choose_folds(replace(plan, estimate=kind), task, silent)
+    return [] if found is None else [found]
 
 
 def untrained_results(folds: Folds, probabilities: np.ndarray, seconds: float) -> list[dict[str, np.ndarray]]:
