@@ -329,6 +329,9 @@ def test_what_a_disturbed_command_has_left_is_cleared(again, out, tmp_path):
     (copy / "failures.jsonl").write_text('{"run": "20 rows, plain, seed 1", "error": "", "traceback": ""}\n')
     for name in ("plain-1", "plain-1.run", "tf-idf-3"):
         (copy / "20" / f".{name}.lock").touch()
+    (copy / ".explanations.jsonl.lock").touch()
+    assert again()[1] == [] and not (copy / ".explanations.jsonl.lock").exists()
+    (copy / "failures.jsonl").write_text('{"run": "20 rows, plain, seed 1", "error": "", "traceback": ""}\n')
     lines = (out / "explanations.jsonl").read_bytes().splitlines(keepends=True)
     (copy / "explanations.jsonl").write_bytes(b"".join(line for line in lines if b'"method": "plain"' not in line))
     answer, loaded = again()

@@ -16,7 +16,7 @@ from salience.cli.main import main
 from salience.explainers.class_words import read_kept_words
 from salience.explainers.explain import explain_texts
 from salience.explainers.integrated import IntegratedGradients
-from salience.report.run_page import spread_rows
+from salience.report.run_page import POINTS, spread_rows
 from salience.scores.labels import SEVERAL_LABELS
 
 
@@ -154,7 +154,7 @@ def test_the_words_of_a_label_are_means_over_the_rows_that_get_it(judged, severa
     kept, predicted = read_kept_words(folder), classifier.predict(rows)
     _, _, decided = stored(folder, "probabilities.npz" if judged == "test" else "out_of_fold.npz")
     assert kept.explained == decided.any(1).sum()  # fewer than 200, so that all are explained
-    explainer = {kept.explainer: IntegratedGradients(8)}
+    explainer = {kept.explainer: IntegratedGradients(POINTS)}
     page = (folder / "report.html").read_text(encoding="utf-8").split('<section id="words">')[1]
     assert kept.words and "Words that speak for a label" in page
     for label, words in kept.words.items():

@@ -19,6 +19,7 @@ LAST = {  # the last linear map, by its name in the model
     "bert": "classifier", "roberta": "classifier.out_proj", "distilbert": "classifier",
     "electra": "classifier.out_proj", "deberta-v2": "classifier", "mpnet": "classifier.out_proj",
     "modernbert": "classifier", "modernbert-mean": "classifier", "albert": "classifier", "attention": "head",
+    "mpnet, mean": "classifier",
 }  # fmt: skip
 WORDS = {  # attention classifiers over words: their settings
     "embeddings": {},
@@ -43,7 +44,7 @@ def narrow_batches(monkeypatch):
 
 def last_of(family: str) -> str:
     """The name of the last map; a pooling layer before the head does not change it."""
-    return LAST[family.partition(",")[0]]
+    return LAST.get(family) or LAST[family.partition(",")[0]]
 
 
 def logits_of_vectors(model, name: str, vectors: np.ndarray) -> torch.Tensor:

@@ -22,7 +22,7 @@ from salience.errors import counted, listed, one_line
 from salience.explainers import EXPLAINERS
 from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation, as_json, explanation_of
-from salience.files import whole_file
+from salience.files import lock_of, whole_file
 from salience.models.precision import for_predictions
 from salience.runs.results import Run
 from salience.training.recipe import Recipe
@@ -112,7 +112,7 @@ def heat_maps_of(
         )  # fmt: skip
     for line in missing:
         note(line)
-    if stored != kept:
+    if stored != kept or lock_of(output / EXPLANATIONS).exists():  # which a killed command has left
         write_explanations(output, {key: stored[key] for key in (*shown, *stored) if key in stored})
     return HeatMaps(seed, EXPLAINER, of_texts, missing)
 

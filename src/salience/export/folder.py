@@ -17,6 +17,7 @@ from salience.classify import TextClassifier
 from salience.classify.classifier import load_exported
 from salience.classify.onnx_model import FILE, needed
 from salience.data.texts import Texts
+from salience.errors import InputError, one_line
 from salience.export.agreement import TOLERANCE, Agreement, agreement, check_parity, made_up_batch
 from salience.export.tracing import needs_two_files, write_onnx
 from salience.files import write_json, write_whole
@@ -107,6 +108,11 @@ def quantize(file: Path, external: bool = False) -> None:
             op_types_to_quantize=["MatMul", "Gemm"], use_external_data_format=external,
             extra_options={"MatMulConstBOnly": True},
         )  # fmt: skip
+    except ValueError as error:  # of a file on the way that could not be written whole, which nothing else reports
+        raise InputError(
+            f"the model in 8 bits cannot be made ({one_line(error, 200)}): is there space on its disk, and on "
+            "that of temporary files? Or export without --int8"
+        ) from error
     finally:
         logging.disable(logging.NOTSET)
     source.unlink()
