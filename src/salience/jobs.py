@@ -273,7 +273,7 @@ class Workers:
     def __init__(self, size: int) -> None:
         self.size = size
         self.idle: list[Worker] = []
-        self.busy: dict[Future[Any], Task] = {}
+        self.busy: dict[Future[Any], Running] = {}
         self.gpus = visible_gpus()
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         chosen = os.environ.get("OMP_NUM_THREADS")
@@ -292,7 +292,7 @@ class Workers:
         else:
             taken = [task.worker.gpu for task in self.busy.values()]
             worker = Worker(self.variables, min(self.gpus, key=taken.count) if self.gpus else None)
-        self.busy[worker.executor.submit(result_in_worker, name, work)] = Task(name, work, worker, retries)
+        self.busy[worker.executor.submit(result_in_worker, name, work)] = Running(name, work, worker, retries)
 
     def next(self, watch: Watch) -> tuple[str, Any]:
         while True:
@@ -325,7 +325,7 @@ class Workers:
 
 
 @dataclass(frozen=True)
-class Task:
+class Running:
     """A job that a worker is doing, and how often it is done again if that is killed."""
 
     name: str

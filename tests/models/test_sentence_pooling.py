@@ -146,7 +146,7 @@ def test_a_head_in_modules_is_trained_further_and_drawn_anew_for_other_labels(tm
     stored = load_trained(str(tmp_path))[0].classifier.weight
     for labels in (["a", "b", "c"], ["a", "b"]):
         loaded, _ = load_classifier(str(tmp_path), labels)
-        model = with_pooling(loaded, str(tmp_path), "auto")
+        model = with_pooling(loaded, str(tmp_path), "cls")  # the pooling is kept
         same = model.classifier.weight.shape == stored.shape
         assert same == (len(labels) == 3) == (used_head_start(str(tmp_path), model, pooled=True) == "random")
         assert not same or torch.equal(model.classifier.weight, stored)

@@ -26,6 +26,9 @@ NAMES = dict.fromkeys(
 )
 # The module that registers the models of these types at transformers.
 MODEL_TYPES = {"salience-attention": "salience.papers.attention_classifiers.classifier"}
+NO_ALIGNMENT = (
+    "V^T W is defined for attention classifiers with dot or additive attention of one head and a linear head"
+)
 
 
 def library_of(config: Any) -> str:
@@ -33,11 +36,6 @@ def library_of(config: Any) -> str:
     if getattr(config, "sentence_pooling", None) is not None:
         return "sentence-transformers"
     return "salience" if config.model_type in MODEL_TYPES else "transformers"
-
-
-NO_ALIGNMENT = (
-    "V^T W is defined for attention classifiers with dot or additive attention of one head and a linear head"
-)
 
 
 class OwnSettings(Protocol):

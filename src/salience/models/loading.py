@@ -19,6 +19,7 @@ from salience.errors import InputError, nearest, one_line, quoted
 from salience.files import sha256_of
 from salience.models.architectures import MODEL_TYPES
 from salience.models.mean_pooling import without_pooling_layer
+from salience.models.sentence_modules import declared_modes, with_saved_head
 from salience.scores.labels import ONE_LABEL, SEVERAL_LABELS
 
 if TYPE_CHECKING:
@@ -248,19 +249,13 @@ def load_trained(folder: str | Path) -> WithTokenizer:
 
     name = str(folder)
     model, loading_info = _pretrained(AutoModelForSequenceClassification, name)
-    if loading_info["missing_keys"] and (pooled := _loaded(name, lambda: _pooled(model, name))) is not None:
-        model = pooled
-    elif loading_info["missing_keys"]:
+    if loading_info["missing_keys"]:  # its head may lie in a module
+        model = _loaded(name, lambda: with_saved_head(model.base_model, model_source(name)))
+    if model is None:
         raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
     if model.config.num_labels < 2:
         raise InputError(f"{name} gives a text a number (regression); use a classifier with at least two labels")
     return model.float(), load_tokenizer(name)
-
-
-def _pooled(model: PreTrainedModel, name: str) -> PreTrainedModel | None:
-    from salience.models.sentence_modules import with_saved_head
-
-    return with_saved_head(model.base_model, model_source(name))
 
 
 def sentence_pooling(name: str) -> str | None:
@@ -268,8 +263,6 @@ def sentence_pooling(name: str) -> str | None:
 
     None if nothing says it, or it is another one.
     """
-    from salience.models.sentence_modules import declared_modes
-
     if (modes := declared_modes(model_source(name))) is not None:
         return {"mean": "mean", "cls": "first", "cls_token": "first"}.get("".join(modes))
     classifies = any("Classification" in kind for kind in load_configuration(name).architectures or [])

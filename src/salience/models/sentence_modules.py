@@ -105,8 +105,9 @@ def with_saved_head(encoder: PreTrainedModel, source: str) -> PooledClassifier |
 
     None if there are none, or their linear map is not one to the labels of the encoder's configuration.
     """
-    dense = module_folder(source, "Dense")
-    if getattr(encoder.config, "sentence_pooling", None) not in MODES or dense is None:
+    if getattr(encoder.config, "sentence_pooling", None) not in MODES:
+        return None
+    if (dense := module_folder(source, "Dense")) is None:
         return None
     settings, weights = read_json(source, f"{dense}/config.json"), optional_file(source, f"{dense}/model.safetensors")
     if not isinstance(settings, dict) or settings.get("out_features") != encoder.config.num_labels or weights is None:

@@ -66,6 +66,7 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
             fresh_head(model)
         settle(model)
         return model
+    pooling = getattr(model.config, "sentence_pooling", None) or pooling
     if pooling == "auto":
         pooling = sentence_pooling(name) or "cls"
     if pooling == "cls":
