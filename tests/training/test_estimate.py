@@ -688,6 +688,27 @@ def test_what_the_regression_gains_by_more_rows_is_told(mean_place, tmp_path):
     assert not any("saved model has about" in line for line in estimate_sentences(fifths))
 
 
+def test_what_more_rows_bring_is_of_the_rows_of_the_estimate(mean_place, tmp_path, monkeypatch):
+    """A holdout predicts a fifth of the rows, and more folds all of them; large groups have no more folds."""
+    data = str(write_csv(tmp_path / "rows.csv", labelled_rows(36)))
+    recipe = Recipe(data, model=mean_place.model, device="cpu", steps=1, calibrate=False, estimate="holdout")
+    wrong = np.full((36, 3), 1 / 3, np.float32)  # every row is predicted as of the first class
+    monkeypatch.setattr(estimating, "heads_alone", lambda prepared, task, divisions: [
+        wrong[np.isin(each.numbers, each.predicted)] for each in divisions
+    ])  # fmt: skip
+    found = train(recipe, tmp_path / "run", note=lambda line: None).metrics["estimate"]
+    assert found["head_alone_of_more"] == {"kind": "folds:10"} | found["head_alone"]
+    grouped = texts_of([0, 1] * 30, groups=["a"] * 40 + [str(number) for number in range(20)])
+    task, plan = task_with(grouped), Recipe("x", group="g", estimate="folds:2")
+    folds = choose_folds(plan, task, lambda line: None)
+    monkeypatch.setattr(estimating, "fold_numbers", refuse)
+    assert more_folds(plan, task, folds) == []
+
+
+def refuse(*arguments):
+    raise InputError("the groups are too large")
+
+
 def test_no_step_is_made_where_the_estimate_chooses_the_regression(mean_place, tmp_path, monkeypatch):
     """The model, but for its temperature, is the one that `trained_layers=0` gives at once."""
     monkeypatch.setattr(held_out, "chosen_share", lambda probabilities, labels, groups=None: 0)

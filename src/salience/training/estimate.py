@@ -304,8 +304,10 @@ def estimate(
         probabilities, *of_more = heads_alone(prepared, task, [folds, *more])
         scoring = prepared.classifier.kind
         alone["head_alone"] = scores = scoring.detailed(probabilities, folds.rows.known_labels)
-        for each, of_each in zip(more, of_more, strict=True):
-            alone["head_alone_of_more"] = {"kind": each.kind, **scoring.detailed(of_each, each.rows.known_labels)}
+        same = np.isin(folds.numbers, folds.predicted)  # a holdout predicts some rows only
+        for each, of_all in zip(more, of_more, strict=True):
+            more_scores = scoring.detailed(of_all[same], folds.rows.known_labels)
+            alone["head_alone_of_more"] = {"kind": each.kind, **more_scores}
         shown = f"{scoring.main_title} {scores[scoring.main]:.3f}"
         listeners.note(f"the head alone, on the untrained encoder: {shown} by {folds.kind}")
         if plan.trained_layers == 0:  # then these are the models of the folds
@@ -366,7 +368,10 @@ def more_folds(plan: Plan, task: Task, folds: Folds) -> list[Folds]:
     count = HOLDOUT_FOLDS if folds.kind == "holdout" else len(folds.predicted)
     if kind == "none" or int(kind.partition(":")[2]) <= count:
         return []
-    found = choose_folds(replace(plan, estimate=kind), task, silent)
+    try:
+        found = choose_folds(replace(plan, estimate=kind), task, silent)
+    except InputError:  # groups are too large for so many parts, which nobody has asked for
+        return []
     return [] if found is None else [found]
 
 
