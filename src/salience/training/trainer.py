@@ -23,10 +23,11 @@ from salience.data.batching import Collator, LengthGrouped
 from salience.data.encoding import Encoded
 from salience.errors import InputError
 from salience.hooks.hooks import forward
+from salience.hooks.packing import can_pack, packing
 from salience.hooks.stages import stages, unwrapped
 from salience.jobs import watcher
 from salience.mixing import Method
-from salience.mixing.method import resolved
+from salience.mixing.method import lowest_level, resolved
 from salience.models.mean_pooling import NARROW, head, is_narrow
 from salience.models.precision import attending
 from salience.training.callbacks import using_files
@@ -210,7 +211,7 @@ class MixTrainer(Trainer):
     def train(self, *args, **options) -> TrainOutput:
         """Trains the model, as the Trainer does. After it, the model computes in fp32 again unless told otherwise."""
         try:
-            with attending(self.model, self.args.bf16):
+            with attending(self.model, self.args.bf16), self.without_padding():
                 return super().train(*args, **options)
         finally:  # accelerate replaces `forward` by one that always computes in the precision of the training
             self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=False)
@@ -237,6 +238,11 @@ class MixTrainer(Trainer):
             raise diverged(self, "loss")
         self.mean_loss.add(total)
         return total
+
+    def without_padding(self) -> AbstractContextManager[None]:
+        """Inside the `with`, layers compute no padding, where that saves time and no method reads their states."""
+        between_layers = lowest_level(self.method, self.model) is not None
+        return nullcontext() if between_layers or not can_pack(self.model) else packing(self.model)
 
     @property
     def mean_loss(self) -> MeanLoss:
