@@ -76,6 +76,13 @@ def rows_listed(rows: Iterable[int], most: int = 5) -> str:
     return ("row " if len(rows) == 1 else "rows ") + listed(map(str, rows), most)
 
 
+def duration(seconds: float) -> str:
+    """About how long: "40 s", "3 min", "2.5 h"."""
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun, for a message: '1 row', '1,204 rows'."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

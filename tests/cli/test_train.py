@@ -13,6 +13,7 @@ import yaml
 
 from labelled import labelled_rows, write_csv
 from salience.cli.main import main
+from salience.cli.train import seconds_of
 
 FILES = {"README.md", "config.json", "metrics.json", "model.safetensors", "predictions.jsonl", "recipe.yaml",
          "tokenizer.json", "tokenizer_config.json"}  # fmt: skip
@@ -206,3 +207,14 @@ def test_the_folder_without_output_is_named_by_the_data_and_the_method(
 
 def test_the_help_names_the_folder_without_output(salience):
     assert "runs/DATA-METHOD" in " ".join(salience("train", "--help").out.split())
+
+
+@pytest.mark.parametrize("limit", ["soon", "-5", "0s", "nan", "m"])
+def test_a_limit_that_is_no_time_is_one_line(place, limit, capsys):
+    assert main(place.train(f"--time-limit={limit}", "--output", place.folder / "none")) == 2
+    assert capsys.readouterr().err == f'salience: --time-limit "{limit}" is no time: give seconds, or 90s, 10m, 2h\n'
+
+
+@pytest.mark.parametrize(("limit", "seconds"), [("45", 45), ("90s", 90), ("2m", 120), ("1.5h", 5400)])
+def test_limits_of_time(limit, seconds):
+    assert seconds_of(limit) == seconds

@@ -40,7 +40,8 @@ def encoders(
 
     from rich.console import Console
 
-    from salience.report.terminal import duration, literal, say, titled
+    from salience.errors import duration
+    from salience.report.terminal import literal, say, titled
     from salience.runs.sentences import with_interval
     from salience.scores.labels import labels_in
     from salience.settings import comma_separated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ from typer import Argument
 from salience.cli import options
 from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, option, settings_in
 from salience.cli.settings import merged, read_config, with_assigned
-from salience.errors import one_line
+from salience.errors import InputError, one_line, quoted
 from salience.settings import assigned, comma_separated
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def train(
     batch_size: Annotated[int | None, of_recipe("Texts in a step.  [default: 16; 32 from 2,000 on]", TRAINING)] = None,
     learning_rate: Annotated[
         float | None, of_recipe("Highest rate.  [default: by the model's width]", TRAINING)
+    ] = None,
+    time_limit: Annotated[
+        str | None, option("The plan is cut to fit, such as 90s or 10m.  [default: none]", TRAINING, "TIME")
     ] = None,
     class_weights: Annotated[str | None, of_recipe("none, auto, or name=weight,name=weight.", TRAINING)] = None,
     label_descriptions: Annotated[
@@ -101,11 +105,24 @@ def train(
         run = trained(
             recipe, output or folder_for(recipe.data, recipe.method or "default"), overwrite, resume,
             note=progress.note, callbacks=[progress.callback], planned=progress.planned, config=config,
+            timed=True, time_limit=None if time_limit is None else seconds_of(time_limit),
             report_to=comma_separated(report_to) if report_to else [], written=with_report,
         )  # fmt: skip
     if is_main_process():
         show_run(run, fault)
     PartialState().destroy_process_group()  # a process that ends while its threads still talk to others is aborted
+
+
+def seconds_of(limit: str) -> float:
+    """The seconds of a limit of time: "45", "90s", "10m", "1.5h"."""
+    unit = {"s": 1, "m": 60, "h": 3600}.get(limit[-1:])
+    try:
+        seconds = float(limit if unit is None else limit[:-1]) * (unit or 1)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < math.inf:
+        raise InputError(f"--time-limit {quoted(limit)} is no time: give seconds, or 90s, 10m, 2h")
+    return seconds
 
 
 def show_run(run: Run, fault: str) -> None:

@@ -11,9 +11,8 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 from transformers import TrainerCallback
 
-from salience.errors import printable
+from salience.errors import duration, printable
 from salience.processes import is_main_process
-from salience.report.terminal import duration
 
 INTERVAL = 10  # seconds between two lines where the output is no terminal
 

@@ -41,13 +41,6 @@ def tell(line: str) -> None:
     print(printable(line), file=sys.stderr)
 
 
-def duration(seconds: float) -> str:
-    """About how long: "40 s", "3 min", "2.5 h"."""
-    if seconds < 60:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
 def cut_off(cut: int, of: int, longest: int, what: str = "text") -> str:
     """The note that `cut` of so many texts, or decisions about texts, are longer than `longest` tokens."""
     cases = "texts are" if what == "text" else f"{what}s are about texts that are"

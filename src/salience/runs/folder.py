@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
@@ -245,13 +245,15 @@ def work_of(output: Path) -> Path:
     return output.absolute().parent / f".{output.name}.partial"
 
 
+def kept_recipe(folder: Path) -> dict[str, Any]:
+    """The recipe of a run, interrupted or finished, that is resumed; empty if there is none that can be read."""
+    for place in (work_of(folder), folder):  # where both are there, the interrupted run replaces the finished one
+        with suppress(OSError, InputError):
+            return read_recipe(place / RECIPE)
+    return {}
+
+
 def kept_precision(folder: Path) -> str | None:
     """The precision of a run, finished or interrupted, which it keeps on a machine on which "auto" is another one."""
-    for place in (work_of(folder), folder):  # where both are there, the interrupted run replaces the finished one
-        try:
-            precision = read_recipe(place / RECIPE).get("precision")
-        except (OSError, InputError):
-            continue
-        if precision in ("fp32", "bf16", "fp16"):
-            return precision
-    return None
+    precision = kept_recipe(folder).get("precision")
+    return precision if precision in ("fp32", "bf16", "fp16") else None

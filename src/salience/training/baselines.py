@@ -120,8 +120,10 @@ def regression_probabilities(features, labels: np.ndarray, test_features, classe
 def fitted_regression(features, labels: np.ndarray, strength: float, weights: np.ndarray | None = None) -> Any:
     """scikit-learn's logistic regression of labels (M,) with the inverse `strength` of its penalty."""
     from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
 
-    with warnings.catch_warnings():  # two rows a class are few, but no mistake
+    # The products are so small that several threads of BLAS take ten times as long as one.
+    with threadpool_limits(1, "blas"), warnings.catch_warnings():  # two rows a class are few, but no mistake
         warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
         return LogisticRegression(C=strength, max_iter=1000).fit(features, labels, weights)
 

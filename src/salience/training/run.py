@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import PartialState
+from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 
 from salience.classify import TextClassifier
 from salience.data.task import Task
+from salience.errors import InputError, duration
 from salience.files import write_json, write_whole
 from salience.models.architectures import library_of
 from salience.processes import is_main_process
 from salience.runs.card import model_card
-from salience.runs.folder import FACTS, HISTORY, RunFolder, kept_precision
+from salience.runs.folder import FACTS, HISTORY, RunFolder, kept_precision, kept_recipe
 from salience.runs.results import Run, about, data_facts, history_of, read_run, write_results
 from salience.runs.sentences import judge_of
 from salience.scores.held_out import decided_scores
@@ -28,9 +30,10 @@ from salience.scores.metrics import each_label
 from salience.scores.predictions import Predictions
 from salience.training.baselines import held_out_scores
 from salience.training.callbacks import Tracking, check_trackers, using_files
-from salience.training.estimate import Estimated, fit_with_estimate, plan_estimate
+from salience.training.estimate import Estimated, Folds, fit_with_estimate, plan_estimate
 from salience.training.fit import Fitted, Listeners
 from salience.training.measures import Measures, measures_named
+from salience.training.pace import CUT, measured
 from salience.training.passes import text_passes
 from salience.training.prepare import Prepared, prepare, silent
 from salience.training.recipe import Recipe
@@ -50,6 +53,8 @@ def train(
     measures: Measures = (),
     estimating: bool = True,
     planned: Callable[[int], None] = lambda steps: None,
+    timed: bool = False,
+    time_limit: float | None = None,
     written: Callable[[Path, str, TextClassifier], None] = lambda folder, name, classifier: None,
 ) -> Run:
     """Trains a classifier by a recipe and writes the folder of the run.
@@ -68,6 +73,9 @@ def train(
             `salience.training.measures.measures_named`. "seconds" in metrics.json does not count that.
         estimating: whether the recipe's estimate is made, see `salience.training.estimate`.
         planned: called with the number of steps of the run and its estimate together, before the first step.
+        timed: whether a trial step is made, so that `note` is told about how long the run takes.
+        time_limit: seconds, into which the plan is cut before anything is trained: the estimate's folds first, then
+            steps. What is cut is written to recipe.yaml.
         written: called with the folder of the finished run, the name that it is about to get, and the classifier, to
             add further files. An `OSError` ends the run, which can be resumed.
 
@@ -84,14 +92,24 @@ def train(
     main = is_main_process()
     inputs = input_files(recipe) | ({} if config is None else {"--config": config})
     folder = RunFolder(output, overwrite, resume, inputs)
-    if resume and recipe.precision == "auto":
-        recipe = replace(recipe, precision=kept_precision(folder.output) or "auto")
+    if resume:
+        if recipe.precision == "auto":
+            recipe = replace(recipe, precision=kept_precision(folder.output) or "auto")
+        if time_limit is not None and (kept := kept_recipe(folder.output)):  # it was cut when the run began
+            cut: Any = {name: kept.get(name) for name in CUT}
+            recipe, time_limit = replace(recipe, **cut), None
     tracking = Tracking(tuple(report_to), folder.output)
     listeners = Listeners(note if main else silent, callbacks, tracking=tracking, planned=planned)
     with folder.held() if main else nullcontext():
         prepared, task = prepare_files(recipe, listeners.note)
         check_measures(wanted, task.multi_label)
         folds = plan_estimate(prepared, task, listeners.note) if estimating else None
+        if timed or time_limit is not None:
+            spent = time.time() - started
+            if changed := changes_for_time(prepared, task, folds, spent, time_limit, listeners.note):
+                recipe = replace(recipe, **changed)
+                prepared, task = prepare_files(recipe)
+                folds = plan_estimate(prepared, task, listeners.note) if estimating else None
         plan = prepared.plan.as_mapping()
         if main:
             folder.open(plan)
@@ -123,6 +141,31 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
     recipe = replace(recipe, checksums=checksums(recipe))
     task = task_of(recipe, note)
     return prepare(recipe, task, note), task
+
+
+def changes_for_time(
+    prepared: Prepared, task: Task, folds: Folds | None, spent: float, limit: float | None, note: Callable[[str], None]
+) -> dict[str, Any]:
+    """Notes about how long a run takes; the settings that it has to change for a limit of time, the same everywhere.
+
+    Args:
+        spent: seconds that the preparation took.
+        limit: seconds for the whole run, with those; None for no limit.
+    """
+    pace = measured(prepared, spent)
+    if pace is None:
+        if limit is not None:
+            raise InputError("--time-limit is not for a model that is trained by turns: set --steps")
+        return {}
+    changed: dict[str, Any] = {}
+    if limit is not None:
+        [changed] = broadcast_object_list([pace.within(limit - spent, prepared, task, folds)])
+    if changed and limit is not None:
+        shown = ", ".join(f"{name}={changed[name]}" for name in CUT if name in changed)
+        note(f"to end within {limit:g} s: {shown}")
+    else:
+        note(f"this takes about {duration(pace.seconds(prepared, task, folds))}")
+    return changed
 
 
 def run_metrics(

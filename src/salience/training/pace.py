@@ -1,0 +1,138 @@
+"""How long a run will take on this machine, from a trial step before it starts; and a plan that fits into a limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+
+from salience.data.batching import LengthGrouped
+from salience.data.task import Task
+from salience.errors import InputError, duration
+from salience.models.architectures import architecture
+from salience.models.precision import computing
+from salience.training.estimate import SHARES, Folds, choose_folds, steps_of_folds
+from salience.training.fit import build_trainer
+from salience.training.prepare import Prepared, silent
+
+TIMED = 32  # texts of all lengths whose prediction is timed
+REPORTED = 1400  # predictions that take as long as the words of classes in the report
+FEWEST = 0.1  # share of the steps, below which the head alone is trained
+CUT = ("estimate", "steps", "trained_layers")  # settings that a limit of time changes
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds on this machine.
+
+    Args:
+        model: of the preparation of a model, such as of loading it.
+        step: of a training step.
+        text: of the prediction of a text.
+    """
+
+    model: float
+    step: float
+    text: float
+
+    def seconds(self, prepared: Prepared, task: Task, folds: Folds | None) -> float:
+        """About how long a prepared run takes, with its estimate and report."""
+        plan = prepared.plan
+        steps, models, texts = plan.steps, 1, REPORTED
+        for part, times in ((prepared.validation, plan.evaluations), (prepared.test, 1)):
+            texts += times * (0 if part is None else len(part))
+        if folds is not None:
+            texts += len(folds.texts)  # of the head alone
+            if plan.trained_layers != 0:
+                steps += steps_of_folds(plan, task, folds)
+                models += len(folds.predicted)
+                texts += len(SHARES) * len(folds.rows)
+        return models * self.model + steps * self.step + texts * self.text
+
+    def within(self, limit: float, prepared: Prepared, task: Task, folds: Folds | None) -> dict[str, Any]:
+        """The settings that a run has to change in order to end within a limit, in seconds; none if it does anyway.
+
+        The estimate gets fewer folds first, and is left out at last; then there are fewer steps; then no layer is
+        trained.
+
+        Raises:
+            InputError: the head alone takes longer.
+        """
+        plan, changed = prepared.plan, dict[str, Any]()
+        if self.seconds(prepared, task, folds) <= limit:
+            return changed
+        for kind, fewer in fewer_folds(prepared, task, folds):
+            changed, folds = {"estimate": kind}, fewer
+            if self.seconds(prepared, task, folds) <= limit:
+                return changed
+        if plan.trained_layers != 0:
+            whole, fixed = (pace.seconds(prepared, task, folds) for pace in (self, replace(self, step=0.0)))
+            steps = int(plan.steps * (limit - fixed) / (whole - fixed))
+            if steps >= max(1, FEWEST * plan.steps):
+                return changed | {"steps": steps}
+        least = replace(self, step=0.0).seconds(prepared, task, None)
+        if plan.head_start != "logistic":
+            raise InputError(f"--time-limit is too short for any training of this model: give it {duration(self.model + whole)}")
+        if least > limit:
+            raise InputError(f"--time-limit is too short: even the head alone takes {duration(self.model + least)}")
+        return {"trained_layers": 0, "steps": 0, "method": None, "method_options": {}, "contrastive": None}
+
+
+def fewer_folds(prepared: Prepared, task: Task, folds: Folds | None) -> Iterator[tuple[str, Folds | None]]:
+    """The estimates with fewer models, the largest first, that the other settings of a run admit."""
+    plan, now = prepared.plan, 0 if folds is None else len(folds.predicted)
+    for kind, models in (("folds:5", 5), ("folds:2", 2), ("none", 0)):
+        if models < now:
+            try:
+                yield kind, choose_folds(replace(plan, estimate=kind), task, silent)
+            except InputError:  # a setting needs an estimate, or the rows cannot be divided so
+                continue
+
+
+def measured(prepared: Prepared, seconds: float) -> Pace | None:
+    """The pace of a prepared run, whose model stays as it is; None if the model is trained by turns.
+
+    Args:
+        seconds: those that the preparation of the model took.
+    """
+    if architecture(prepared.model).procedure == "turns":
+        return None
+    lengths = prepared.training.lengths
+    some = np.argsort(lengths)[np.linspace(0, len(lengths) - 1, min(TIMED, len(lengths))).round().astype(int)]
+    texts = prepared.training.take(some)
+    classifier = prepared.classifier
+    classifier.probabilities(texts)  # the first time takes longer
+    started = time.perf_counter()
+    classifier.probabilities(texts)
+    text = (time.perf_counter() - started) / len(texts)
+    return Pace(seconds, 0.0 if prepared.plan.trained_layers == 0 else trial_step(prepared), text)
+
+
+def trial_step(prepared: Prepared) -> float:
+    """The seconds of a training step on a batch of the usual number of tokens, at a learning rate of 0."""
+    model, training = prepared.model, prepared.training
+    with TemporaryDirectory() as place, torch.random.fork_rng():
+        trainer = build_trainer(prepared, Path(place))
+        rows = trainer.args.train_batch_size * trainer.args.gradient_accumulation_steps
+        batches = np.array(list(LengthGrouped(training.lengths, rows, 0))).reshape(-1, min(rows, len(training)))
+        tokens = training.lengths[batches].sum(1)
+        usual = batches[np.abs(tokens - tokens.mean()).argmin()].tolist()
+        trainer.args.learning_rate = 0.0
+        optimizer = trainer.create_optimizer()
+        for batch in (usual[:2], usual):  # the first step takes longer, and may keep states
+            started = time.perf_counter()
+            inputs = trainer.data_collator([training[row] for row in batch])
+            with computing(model, "bf16" if trainer.args.bf16 else "fp32"), trainer.without_padding():
+                trainer.training_step(model, inputs)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), trainer.args.max_grad_norm)
+            optimizer.step()
+            model.zero_grad()
+            seconds = time.perf_counter() - started
+    model.eval()
+    return seconds
