@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+import families
+from labelled import WORDS, labelled_rows, write_csv
 from salience.comparison import comparing
-from salience.comparison.comparing import Cell
+from salience.comparison.comparing import Cell, compare
 from salience.comparison.grid import Condition
 from salience.errors import InputError
 from salience.runs.folder import work_of
@@ -72,3 +74,19 @@ def test_a_damaged_run_is_named_with_what_to_do(cell):
     (cell.folder / "metrics.json").write_text('{"rows": {"training": 9}}')
     with pytest.raises(InputError, match=r"no test part.*--test"):
         cell.read()
+
+
+def test_with_several_jobs_the_longest_runs_begin_first(tmp_path, monkeypatch):
+    class Begun(Exception): ...
+
+    def seen(left, *others):
+        raise Begun([job.name for job in left])
+
+    monkeypatch.setattr(comparing, "run_jobs", seen)
+    rows = write_csv(tmp_path / "rows.csv", labelled_rows(60))
+    model = families.save_tiny_model(tmp_path / "tiny", list(WORDS.values()))
+    base = Recipe(data=str(rows), test=str(rows), model=str(model), estimate="none", device="cpu")
+    for jobs, expected in ((1, ["a", "b", "a", "b"]), (2, ["b", "b", "a", "a"])):
+        with pytest.raises(Begun) as begun:
+            compare(base, {"a": {"steps": 2}, "b": {"steps": 9}}, [0, 1], tmp_path / "out", jobs=jobs, budget="steps")
+        assert [name.partition(",")[0] for name in begun.value.args[0]][:4] == expected

@@ -126,6 +126,8 @@ def compare(
 
     mine = [cell.job(callbacks, tuple(report_to)) for cell in list(cells.values())[turn - 1 :: parts]]
     left = [job for job in mine if job.name not in done or lock_of(job.lock).exists()]
+    if jobs > 1:  # the longest first: one that begins last would keep all other processes waiting
+        left.sort(key=lambda job: cells[job.name].texts, reverse=True)
     log = FailureLog(output / "failures.jsonl")
     log.replace(done)  # a run can fail when all of it is written
     log.check(run_jobs(left, pool, log, display, tell, note), len(mine))
@@ -163,6 +165,11 @@ class Cell:
     folder: Path
     measures: Mapping[str, Measure] = field(default_factory=dict)
     keep_model: bool = False
+
+    @property
+    def texts(self) -> int:
+        """The number of texts in all training steps; 0 for a reference."""
+        return 0 if is_reference(self.recipe) else self.wanted.steps * self.wanted.batch_size
 
     def is_done(self) -> bool:
         """Whether the folder has the finished run; an `InputError` if that has other settings, data or measures."""
