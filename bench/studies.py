@@ -192,14 +192,19 @@ STUDIES = {
     ),
     # Steps are not made alike: a variant's cost is measured by itself.
     "depth": Study(
-        "How many layers need training, in how many steps, at which rate?",
+        "How many layers need training, in how many steps, at which rate, and which head is kept?",
         {
-            "today": {},
-            "half": {"steps_factor": 0.5, "learning_rate": 1e-4},
-            "quarter": {"steps_factor": 0.25, "learning_rate": 2e-4},
-            "3 layers, half": {"trained_layers": 3, "steps_factor": 0.5, "learning_rate": 1e-4},
-            "3 layers, quarter": {"trained_layers": 3, "steps_factor": 0.25, "learning_rate": 2e-4},
-            "3 layers, eighth": {"trained_layers": 3, "steps_factor": 0.125, "learning_rate": 4e-4},
+            "today": {"head_end": "trained", "steps_factor": 1.0, "learning_rate": 5e-5},
+            "half": {"head_end": "logistic", "steps_factor": 0.5, "learning_rate": 1e-4},
+            "quarter": {"head_end": "logistic", "steps_factor": 0.25, "learning_rate": 1e-4},
+            "quarter of 8": {"head_end": "logistic", "steps_factor": 0.25, "learning_rate": 1e-4, "batch_size": 8},
+            "eighth of 8": {"head_end": "logistic", "steps_factor": 0.125, "learning_rate": 2e-4, "batch_size": 8},
+            "3 layers, half": {
+                "head_end": "logistic",
+                "trained_layers": 3,
+                "steps_factor": 0.5,
+                "learning_rate": 1e-4,
+            },
             "head alone": {"trained_layers": 0},
         },
         sets=(*EIGHT, "banking20", "trec_fine"),

@@ -42,7 +42,6 @@ from salience.training import head as head_start
 from salience.training.fit import Listeners, build_trainer, fit, run_trainer
 from salience.training.head import (
     SCALE,
-    begin_as_regression,
     can_begin,
     choose_calibration,
     described_classifier,
@@ -52,6 +51,7 @@ from salience.training.head import (
     last_map,
     regression,
     regressions,
+    set_regression,
     train_top,
 )
 from salience.training.passes import passes_per_step
@@ -118,7 +118,7 @@ def test_each_text_gets_the_probabilities_of_the_regression(family):
     model = families.MODELS[family](classes=3).eval()
     own = families.batch(LENGTHS, family=family)
     before, texts, read = bits(model.base_model), encoded(own), []
-    begin_as_regression(TextClassifier(model, None, 50, "fp32"), texts)
+    set_regression(TextClassifier(model, None, 50, "fp32"), texts)
     assert bits(model.base_model) == before and not model.training
     handle = last_map(model).register_forward_pre_hook(lambda module, arguments: read.append(arguments[0].detach()))
     rows = [ids[mask.bool()] for ids, mask in zip(own.input_ids, own.attention_mask, strict=True)]
@@ -161,7 +161,7 @@ def test_each_label_of_a_text_begins_with_the_probability_of_its_regression():
     texts = encoded(own)
     texts.labels = np.array([[1, 0, 1], [0, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1], [0, 0, 0]])
     classifier = TextClassifier(model, None, 50, "fp32")
-    begin_as_regression(classifier, texts)
+    set_regression(classifier, texts)
     vectors = sentence_vectors(model, texts)
     weights, biases = regressions(vectors, texts.labels)
     np.testing.assert_allclose(classifier.probabilities(texts), expit(vectors @ weights.T + biases), atol=1e-5)
@@ -172,7 +172,7 @@ def test_texts_of_one_class_leave_the_head():
     texts = encoded(families.batch(LENGTHS))
     before = bits(model)
     texts.labels[:] = 1
-    begin_as_regression(TextClassifier(model, None, 50, "fp32"), texts)
+    set_regression(TextClassifier(model, None, 50, "fp32"), texts)
     assert bits(model) == before
 
 
@@ -183,7 +183,7 @@ def test_some_of_many_texts_are_read(monkeypatch):
     for part, most in ((texts.take(drawn), 100), (texts, 6), (texts, 6), (texts, 100)):
         monkeypatch.setattr(head_start, "MOST", most)
         model = families.build("bert")
-        begin_as_regression(TextClassifier(model, None, 50, "fp32"), part)
+        set_regression(TextClassifier(model, None, 50, "fp32"), part)
         heads.append(last_map(model).weight.detach().clone())
     torch.testing.assert_close(heads[0], heads[1])
     assert torch.equal(heads[1], heads[2]) and not torch.allclose(heads[1], heads[3])
@@ -221,13 +221,39 @@ def test_only_the_head_of_a_run_begins_in_another_way(place):
     assert not torch.equal(last_map(one).weight, last_map(other).weight)
 
 
-def test_it_costs_a_forward_pass_of_each_text(place, tmp_path):
-    runs = [
-        train(recipe_of(place, head_start=start), tmp_path / start, note=lambda line: None)
-        for start in ("random", "logistic")
+def test_each_regression_costs_a_forward_pass_of_each_text(place, tmp_path):
+    passes = [
+        train(recipe_of(place, **settings), tmp_path / str(number), note=lambda line: None).metrics["text_passes"]
+        for number, settings in enumerate(
+            ({"head_start": "random"}, {"head_end": "trained"}, {}, {"head_start": "random", "head_end": "logistic"})
+        )
     ]
-    random, logistic = (run.metrics["text_passes"] for run in runs)
-    assert (random, logistic) == (12, pytest.approx(12 + 24 / 3))
+    assert passes == pytest.approx([12, 12 + 24 / 3, 12 + 2 * 24 / 3, 12 + 24 / 3])
+
+
+@pytest.mark.parametrize("share", [1.0, 0.75])
+def test_the_kept_head_is_the_regression_on_the_trained_encoder(place, tmp_path, share):
+    """Against scikit-learn, on the vectors of the run with the trained head; shares begin at the regression before."""
+    settings = {"pooling": "mean", "trained_share": share}
+    begun = last_map(prepare_files(recipe_of(place, **settings))[0].model).weight.detach().double().numpy()
+    trained, kept = (
+        train(recipe_of(place, head_end=end, **settings | own), tmp_path / f"{end}-{number}", note=lambda line: None)
+        for number, (end, own) in enumerate([("trained", {"trained_share": 1.0}), ("logistic", {})])
+    )
+    texts = trained.task.training
+    vectors = sentence_vectors(trained.classifier.model, trained.classifier.encode(texts)).astype(float)
+    length = np.linalg.norm(vectors, axis=1).mean()
+    fitted = LogisticRegression(max_iter=1000).fit(vectors / length, texts.known_labels)
+    expected = np.concatenate([-fitted.coef_, fitted.coef_]) / 2 if len(fitted.coef_) == 1 else fitted.coef_
+    expected = begun + share * (expected / length - begun)
+    np.testing.assert_allclose(last_map(kept.classifier.model).weight.detach().numpy(), expected, rtol=0.02, atol=0.02)
+    encoders = [run.classifier.model.base_model for run in (trained, kept)]
+    assert (bits(encoders[0]) == bits(encoders[1])) == (share == 1)
+
+
+def test_a_head_that_cannot_be_a_regression_is_refused(place):
+    with pytest.raises(InputError, match="head_end=logistic is not available for AttentionClassifier: use head_end="):
+        prepare_files(recipe_of(place, model="lstm-base", head_start="random", head_end="logistic"))
 
 
 def test_a_model_over_words_is_refused(place):

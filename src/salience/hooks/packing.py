@@ -32,7 +32,8 @@ def can_pack(model: nn.Module) -> bool:
         inner.device.type == "cpu"
         and inner is model  # neither compiled nor wrapped for several processes
         and getattr(encoder_of(inner).config, "model_type", None) in ATTENTION
-        and not getattr(inner, "is_gradient_checkpointing", False)  # which calls a layer by itself later on
+        # With activation checkpointing, the backward pass calls a layer by itself.
+        and not any(getattr(module, "gradient_checkpointing", False) for module in inner.modules())
     )
 
 

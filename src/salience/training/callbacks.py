@@ -155,20 +155,16 @@ class BestWeights(EarlyStoppingCallback):
         self.written = self.step
 
 
-class Beginning(TrainerCallback):
+class Beginning:
     """The weights of a model before a training, to go back to a part of the way: WiSE-FT.
 
-    Wortsman et al. (2022), arXiv:2109.01903, Eq. 1, with a `share` of the trained weights. It is made before the
-    training, also before one that is resumed. Of several callbacks that set weights at the end, it is the last.
+    Wortsman et al. (2022), arXiv:2109.01903, Eq. 1, with a share of the trained weights. It is made before the
+    training, also before one that is resumed.
     """
 
-    def __init__(self, model: nn.Module, share: float = 1.0):
+    def __init__(self, model: nn.Module):
         self.weights = [weight for weight in model.parameters() if weight.requires_grad]
         self.before = [weight.detach().clone() for weight in self.weights]
-        self.share = share
-
-    def on_train_end(self, args, state, control, **_):
-        self.mix([weight.detach() for weight in self.weights], self.share)
 
     def at(self, shares: Sequence[float]) -> Iterator[float]:
         """Yields each share while the model has its weights; in the end the model has the trained ones again."""
@@ -177,6 +173,10 @@ class Beginning(TrainerCallback):
             self.mix(after, share)
             yield share
         self.mix(after, 1.0)
+
+    def keep(self, share: float) -> None:
+        """Gives the model this share of its weights, and of those before training the rest."""
+        self.mix([weight.detach() for weight in self.weights], share)
 
     @torch.no_grad()
     def mix(self, after: Sequence[Tensor], share: float) -> None:

@@ -30,7 +30,7 @@ from salience.training.callbacks import (
     last_checkpoint,
     using_files,
 )
-from salience.training.head import frozen_layers
+from salience.training.head import frozen_layers, set_regression
 from salience.training.objective import Contrastive, plain
 from salience.training.prepare import Prepared, silent, training_arguments
 from salience.training.procedures import Turns, choose_procedure
@@ -96,8 +96,14 @@ def fit(
         if isinstance(procedure, Turns):
             return resolve_name(own.by_turns)(prepared, procedure, checkpoints, listeners)
         penalty = alignment_penalty(procedure.alignment, procedure.alignment_form)
-        trainer = build_trainer(prepared, checkpoints, listeners, penalty, share)
-        return Fitted(prepared.classifier, run_trainer(trainer))
+        trainer = build_trainer(prepared, checkpoints, listeners, penalty)
+        beginning = Beginning(prepared.model) if share < 1 else None
+        fitted = Fitted(prepared.classifier, run_trainer(trainer))
+    if plan.head_end == "logistic":
+        set_regression(prepared.classifier, prepared.training, prepared.class_weights, plan.head_strength)
+    if beginning is not None:
+        beginning.keep(share)
+    return fitted
 
 
 def build_trainer(
@@ -105,15 +111,12 @@ def build_trainer(
     checkpoints: Path,
     listeners: Listeners = Listeners(),
     penalty: Callable[[nn.Module], Tensor] | None = None,
-    trained_share: float = 1.0,
 ) -> MixTrainer:
     """A trainer for a prepared run. If there are validation rows, it stops early and ends with the best weights."""
     plan, evaluated = prepared.plan, by_length(prepared.validation)
     callbacks = [*listeners.callbacks, ResumePoints()]
     if evaluated is not None:
         callbacks.append(BestWeights(plan.patience))
-    if trained_share < 1:
-        callbacks.append(Beginning(prepared.model, trained_share))
     level = 0 if plan.trained_layers == "all" else frozen_layers(prepared.model)
     trainer = MixTrainer(
         model=prepared.model,

@@ -39,6 +39,7 @@ from salience.models.mean_pooling import (
 from salience.models.sentence_modules import PooledClassifier, with_saved_head
 from salience.scores.labels import labels_of
 from salience.training.baselines import fitted_regression
+from salience.training.recipe import Plan
 
 # Parts of encoders between embeddings and layers: of ELECTRA, ALBERT, and DeBERTa's norm of relative positions.
 BELOW = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "encoder.LayerNorm")
@@ -193,6 +194,13 @@ def choose_calibration(asked: bool | None, model: PreTrainedModel, batch: Batch,
     return False
 
 
+def check_regression(plan: Plan, model: PreTrainedModel) -> None:
+    """Raises an `InputError` if the head is to be a regression and cannot be one."""
+    for name, other in {"head_start": "random", "head_end": "trained"}.items():
+        if getattr(plan, name) == "logistic" and not can_begin(model):
+            raise InputError(f"--set {name}=logistic is not available for {type(model).__name__}: use {name}={other}")
+
+
 def can_begin(model: PreTrainedModel) -> bool:
     """Whether the head of a classifier can begin as a regression: its last linear map reads a vector of the text."""
     return architecture(model) is USUAL and stages(model).get("sentence") is last_map(model)
@@ -208,19 +216,17 @@ def used_head_start(name: str, model: PreTrainedModel, pooled: bool) -> str:
 
 
 @torch.no_grad()
-def begin_as_regression(
+def set_regression(
     classifier: TextClassifier, training: Encoded, class_weights: Sequence[float] | None = None, strength: float = 1.0
 ) -> None:
-    """Sets the last linear map of a classifier; nothing is done if all texts that are read are of one class.
+    """Sets the last linear map of a classifier to the regression of the labels on the vectors that it reads.
+
+    Nothing is done if all texts that are read are of one class.
 
     Of more than `MOST` training texts, `MOST` are drawn, the same in every call. `strength` is the inverse strength of
     the L2 penalty, for vectors whose mean length is 1.
     """
     model = classifier.model
-    if not can_begin(model):
-        raise InputError(
-            f"--set head_start=logistic is not available for {type(model).__name__}: use --set head_start=random"
-        )
     training = training.take(drawn(len(training)))
     labels, linear = np.asarray(training.labels), last_map(model)
     if not labels_of(labels).several and len(np.unique(labels)) < 2:

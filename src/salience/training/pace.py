@@ -78,7 +78,9 @@ class Pace:
                 return changed | {"steps": steps}
         least = replace(self, step=0.0).seconds(prepared, task, None)
         if plan.head_start != "logistic":
-            raise InputError(f"--time-limit is too short for any training of this model: give it {duration(self.model + whole)}")
+            raise InputError(
+                f"--time-limit is too short for any training of this model: give it {duration(self.model + whole)}"
+            )
         if least > limit:
             raise InputError(f"--time-limit is too short: even the head alone takes {duration(self.model + least)}")
         return {"trained_layers": 0, "steps": 0, "method": None, "method_options": {}, "contrastive": None}

@@ -37,8 +37,8 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     passes *= passes_per_step(prepared.method, plan.clean, prepared.model)
     if frozen := frozen_layers(prepared.model):
         passes += FORWARD * len(prepared.training) * frozen / len(layers_of(prepared.model))
-    if plan.head_start == "logistic":
-        passes += FORWARD * min(len(prepared.training), MOST)  # for the vectors of the regression
+    regressions = (plan.head_start == "logistic") + (plan.head_end == "logistic" and steps > 0)
+    passes += regressions * FORWARD * min(len(prepared.training), MOST)  # for their vectors
     return round(passes, 3)
 
 

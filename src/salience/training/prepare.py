@@ -30,8 +30,9 @@ from salience.models.precision import for_predictions, resolve_precision
 from salience.processes import check_launcher, world_size
 from salience.training.callbacks import UNTRACKED, Tracking
 from salience.training.head import (
-    begin_as_regression,
+    check_regression,
     recognised_stages,
+    set_regression,
     train_top,
     used_head_start,
     used_pooling,
@@ -143,8 +144,9 @@ def prepare(
     plan = plan_of(recipe, task, classifier, given)
     model, tokenizer, training = classifier.model, classifier.tokenizer, encoded["training"]
     classifier = replace(classifier, precision=for_predictions(plan.precision))
+    check_regression(plan, model)
     if plan.head_start == "logistic":
-        begin_as_regression(classifier, training, weights, plan.head_strength)
+        set_regression(classifier, training, weights, plan.head_strength)
     pooling = "" if plan.pooling == "cls" else f" ({plan.pooling} pooling)"
     steps = (
         f"{plan.steps} steps of {min(plan.batch_size, len(training))} texts, learning rate {plan.learning_rate:.2g}"

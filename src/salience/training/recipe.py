@@ -27,6 +27,7 @@ from salience.settings import (
     whole_between,
 )
 
+LARGE = 2000  # rows from which on steps are larger, and the trained head is kept
 CONTRAST = 0.6  # weight of the contrastive loss where the head reads a mean; docs/recipe.md has the measurement
 # What stands in the place of a method for the reference rows of a comparison, which train no model.
 REFERENCES = {
@@ -221,7 +222,12 @@ class Recipe(DataSettings):
         None, one_of("random", "logistic"), "how the head begins: at random, or as the logistic regression on the "
         "vectors that it reads", "logistic with mean pooling, else random",
     )  # fmt: skip
-    head_strength: float = setting(1.0, between(1e-6, 1e6), "C of the regression of head_start=logistic")
+    head_end: str | None = setting(
+        None, one_of("trained", "logistic"), "the head that is kept: the trained one, or the regression on the "
+        "vectors of the trained encoder",
+        "logistic where the head begins so, with less than 2,000 rows and none for validation; else trained",
+    )  # fmt: skip
+    head_strength: float = setting(1.0, between(1e-6, 1e6), "C of the regression of head_start and head_end")
     trained_share: float | None = setting(
         None, between(0, 1), "share of the trained weights in those that are kept; the rest are those before training",
         "chosen by the estimate where the head begins as a regression, else 1",
@@ -299,7 +305,7 @@ class Recipe(DataSettings):
         elif self.steps == 0:
             raise InputError("--steps must be at least 1, not 0; the head alone is trained with --trained-layers 0")
         # A start that is left open may turn out to be a regression; the plan is checked here, too.
-        if self.head_start == "random" and self.head_strength != Recipe.head_strength:
+        if self.head_start == "random" and self.head_end != "logistic" and self.head_strength != Recipe.head_strength:
             raise InputError("--set head_strength has no effect without --set head_start=logistic")
         if self.contrastive and self.accumulation * world_size() > 1:
             raise InputError(
@@ -336,20 +342,22 @@ class Recipe(DataSettings):
         """
         asked = {**vars(self), **found}
         mean = asked["pooling"] in ("mean", "first")
-        usual = 16 if rows < 2000 else 32  # small data sets need many small steps, large ones fewer large ones
+        usual = 16 if rows < LARGE else 32  # small data sets need many small steps, large ones fewer large ones
         batch_size = usual if self.batch_size is None else self.batch_size
         steps, (rate, head_rate) = default_steps(rows, classes, batch_size), default_rates(width, mean)
         values: dict[str, Any] = {
             "batch_size": batch_size, "steps": max(1, round(steps * self.steps_factor)),
             # Mixtures of sentence vectors where the head reads a mean; other heads were not measured, and have none.
             "method": "senmixup" if mean else "plain",
-            "learning_rate": rate, "head_rate": head_rate, "contrastive": 0.0,
+            "learning_rate": rate, "head_rate": head_rate, "contrastive": 0.0, "head_end": "trained",
         }  # fmt: skip
         if self.method is None:
             asked["method_options"] = {"alpha": 1.0} if mean else {}
         fits = (self.clean or self.method == "plain") and self.accumulation * world_size() == 1
         if mean and fits and not several:  # where it can be had and was measured
             values["contrastive"] = CONTRAST
+        if asked["head_start"] == "logistic" and rows < LARGE and not (several or validated):
+            values["head_end"] = "logistic"
         if self.trained_layers == 0:
             values |= {"steps": 0, "method": "plain", "contrastive": 0.0, "trained_share": 1.0}
             asked["method_options"] = {}
@@ -393,6 +401,7 @@ class Plan(Recipe):
     learning_rate: float
     head_rate: float
     head_start: str
+    head_end: str
     contrastive: float
 
     def __post_init__(self):
