@@ -136,5 +136,7 @@ def trial_step(prepared: Prepared) -> float:
             optimizer.step()
             model.zero_grad()
             seconds = time.perf_counter() - started
+        if trainer.used_words is not None:
+            trainer.used_words.end()
     model.eval()
     return seconds

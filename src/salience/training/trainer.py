@@ -24,7 +24,7 @@ from salience.data.encoding import Encoded
 from salience.errors import InputError
 from salience.hooks.hooks import forward
 from salience.hooks.packing import can_pack, packing
-from salience.hooks.stages import stages, unwrapped
+from salience.hooks.stages import encoder_of, stages, unwrapped
 from salience.jobs import watcher
 from salience.mixing import Method
 from salience.mixing.method import lowest_level, resolved
@@ -33,6 +33,7 @@ from salience.models.precision import attending
 from salience.training.callbacks import using_files
 from salience.training.head import parts_below
 from salience.training.objective import Contrastive, Objective, Unmixed, labels_of, loss_for, mixed, penalised, plain
+from salience.training.used_words import UsedWords
 
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
@@ -203,6 +204,7 @@ class MixTrainer(Trainer):
         if penalty is not None:
             self.objective = penalised(self.objective, penalty)
         self.group_by_length, self.kept = group_by_length, kept
+        self.used_words: UsedWords | None = None
         self.head_rate = head_rate
         # With fp16, single steps overflow, and the gradient scaler skips them.
         self.admitted = OVERFLOWS * self.args.gradient_accumulation_steps if self.args.fp16 else 0
@@ -213,7 +215,10 @@ class MixTrainer(Trainer):
         try:
             with attending(self.model, self.args.bf16), self.without_padding():
                 return super().train(*args, **options)
-        finally:  # accelerate replaces `forward` by one that always computes in the precision of the training
+        finally:
+            if self.used_words is not None:
+                self.used_words.end()
+            # accelerate replaces `forward` by one that always computes in the precision of the training
             self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=False)
 
     def training_step(self, model: nn.Module, inputs: dict, num_items_in_batch: Tensor | None = None) -> Tensor:
@@ -239,10 +244,13 @@ class MixTrainer(Trainer):
         self.mean_loss.add(total)
         return total
 
+    def is_plain(self) -> bool:
+        """Whether steps can do without padding and unused words: no method reads below the text's vector."""
+        return lowest_level(self.method, self.model) is None and can_pack(self.model)
+
     def without_padding(self) -> AbstractContextManager[None]:
-        """Inside the `with`, layers compute no padding, where that saves time and no method reads their states."""
-        between_layers = lowest_level(self.method, self.model) is not None
-        return nullcontext() if between_layers or not can_pack(self.model) else packing(self.model)
+        """Inside the `with`, layers compute no padding, where that saves time."""
+        return packing(self.model) if self.is_plain() else nullcontext()
 
     @property
     def mean_loss(self) -> MeanLoss:
@@ -255,8 +263,20 @@ class MixTrainer(Trainer):
 
     def create_optimizer(self, *args, **options) -> torch.optim.Optimizer:
         if self.optimizer is None:
+            self.train_used_words()
             set_rates(super().create_optimizer(*args, **options), self.model, self.head_rate)
         return self.optimizer
+
+    def train_used_words(self) -> None:
+        """Has the optimizer train the word rows of training texts alone, where that saves time."""
+        texts, collate = self.train_dataset, self.data_collator
+        if not (self.is_plain() and isinstance(texts, Encoded) and isinstance(collate, Collator)):
+            return
+        found = UsedWords(encoder_of(self.model).get_input_embeddings(), texts, collate.padding)
+        if found.pay:
+            self.used_words = found
+            self.callback_handler.callbacks.insert(0, found)  # others read the table
+            found.begin()
 
     def get_batch_samples(self, epoch_iterator, num_batches: int, device: torch.device) -> tuple[list, Tensor]:
         """The batches of one step, and the number of texts in the step over all processes."""
