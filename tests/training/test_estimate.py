@@ -150,7 +150,7 @@ def test_a_run_that_leaves_the_estimate_open_goes_on_without_one():
     assert usual_estimate(task_with(rows, test=rows)) == "folds:2"
     assert usual_estimate(task_with(rows, validation=rows)) == "none"
     for count, kind in ((10, "folds:10"), (7, "folds:5"), (4, "folds:2"), (1, "none")):
-        assert usual_estimate(task_with(texts_of([0, 1] * count)), untrained=True) == kind
+        assert usual_estimate(task_with(texts_of([0, 1] * count)), 10) == kind
     many = texts_of([0, 1] * 2500)
     assert usual_estimate(task_with(many)) == "folds:2" and usual_estimate(task_with(many, test=rows)) == "none"
 
@@ -395,7 +395,8 @@ def test_rows_held_out_of_the_same_file_are_labelled_rows_too(place, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "kind"),
     [({}, "folds:2"), ({"test": True}, "folds:2"), ({"validation_share": 0.2}, None), ({"validation": True}, None),
-     ({"estimate": "none"}, None), ({"validation": True, "estimate": "holdout"}, "holdout")],
+     ({"estimate": "none"}, None), ({"steps_factor": 0.25}, "folds:5"), ({"trained_layers": 0, "steps": None}, "folds:10"),
+     ({"validation": True, "estimate": "holdout"}, "holdout")],
 )  # fmt: skip
 def test_the_usual_estimate(settings, kind, place):
     files = {name: place.test for name in ("test", "validation") if name in settings}

@@ -4,7 +4,7 @@ import datetime
 import math
 import re
 from collections import namedtuple
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import product
 
 import numpy as np
@@ -14,7 +14,7 @@ import yaml
 from salience.errors import InputError
 from salience.runs.folder import RunFolder
 from salience.runs.retired import RETIRED
-from salience.training.recipe import Plan, Recipe
+from salience.training.recipe import EFFORTS, Plan, Recipe
 
 ITSELF = []
 ITSELF.append(ITSELF)  # a yaml file can say this: &a [*a]
@@ -136,6 +136,52 @@ OF_5CE6154 = {
 def test_the_recipe_of_an_earlier_run_repeats_it():
     recipe = Recipe("x.csv", method="ssmix", steps=5, checksums={"x.csv": "0"})
     assert Recipe.from_mapping(recipe.as_mapping() | OF_5CE6154) == recipe
+    earlier = recipe.as_mapping()
+    del earlier["head_end"], earlier["effort"]
+    assert Recipe.from_mapping(earlier) == replace(recipe, head_end="trained")
+    del earlier["checksums"]  # a file that a person wrote
+    assert Recipe.from_mapping(earlier) == replace(recipe, checksums={})
+
+
+SMALL = FOUND | {"pooling": "mean", "head_start": "logistic"}
+
+
+def test_efforts_are_steps_rates_batches_and_heads():
+    """400 rows of four classes: 10 epochs, 250 steps of 16."""
+    plans = {name: Recipe("x", effort=name).resolved(400, 4, 384, **SMALL) for name in (None, *EFFORTS)}
+    found = {
+        name: (plan.steps, plan.batch_size, plan.learning_rate, plan.head_end, plan.steps_factor)
+        for name, plan in plans.items()
+    }
+    assert found == {
+        None: (125, 8, 1e-4, "logistic", 0.25),
+        "normal": (125, 8, 1e-4, "logistic", 0.25),
+        "quick": (62, 8, 2e-4, "logistic", 0.125),
+        "best": (250, 16, 5e-5, "trained", 1.0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [(2000, SMALL), (60, SMALL | {"several": True}), (60, FOUND | {"pooling": "cls"})],
+    ids=["many rows", "several labels", "cls"],
+)
+def test_elsewhere_there_is_one_effort(rows, found):
+    best = Recipe("x", effort="best").resolved(rows, 4, 384, **found)
+    assert replace(best, effort=None) == Recipe("x").resolved(rows, 4, 384, **found)
+    assert best.steps_factor == 1 and best.head_end == "trained"
+    with pytest.raises(
+        InputError, match="--effort quick is for encoders with mean pooling, one label a text and less"
+    ):
+        Recipe("x", effort="quick").resolved(rows, 4, 384, **found)
+
+
+def test_validation_rows_choose_among_trained_heads():
+    assert Recipe("x").resolved(60, 4, 384, **SMALL, validated=True).head_end == "trained"
+
+
+def test_the_steps_of_an_effort_are_a_factor_that_can_be_replaced():
+    assert Recipe("x", effort="quick", steps_factor=2).resolved(400, 4, 384, **SMALL).steps == 1000
 
 
 def test_an_interrupted_run_is_resumed_unless_it_used_what_is_retired(tmp_path):

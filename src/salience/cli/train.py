@@ -51,6 +51,9 @@ def train(
     trained_layers: Annotated[
         str | None, of_recipe("all, N from the top, or 0: the head alone.", TRAINING, "N")
     ] = None,
+    effort: Annotated[
+        str | None, of_recipe("quick, normal or best: accuracy for time.  [default: normal]", TRAINING)
+    ] = None,
     steps: Annotated[int | None, of_recipe("Training steps.  [default: by the data]", TRAINING)] = None,
     batch_size: Annotated[int | None, of_recipe("Texts in a step.  [default: 16; 32 from 2,000 on]", TRAINING)] = None,
     learning_rate: Annotated[

@@ -90,7 +90,7 @@ def plans_of(
             plans[condition] = {
                 method: recipe
                 if asked[method].steps not in (None, base.steps)
-                or asked[method].steps_factor != base.steps_factor
+                or (asked[method].steps_factor, asked[method].effort) != (base.steps_factor, base.effort)
                 or recipe.steps == 0
                 else replace(recipe, steps=steps_of(whole.steps, costs.get(method, cost), cost))
                 for method, recipe in plan.items()

@@ -1,4 +1,4 @@
-"""Settings that recipes of earlier runs hold and that are no longer offered."""
+"""Recipes of earlier runs: settings that are no longer offered, and those that there were not yet."""
 
 from __future__ import annotations
 
@@ -29,10 +29,18 @@ RETIRED_METHODS = {"auto": RETIRED["auto_budget"][1], "plain+": RETIRED["plain_s
     ("setfit", "setfit-equal"), "train it with its own package, as bench/others/setfit_text.py does"
 )
 
+# What runs did before there were these settings; their recipes have checksums, and lack the names.
+BEFORE = {"head_end": "trained"}
+
 
 def without_retired(settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:
-    """The settings without retired ones. Raises an `InputError` for a retired one that asks for something."""
+    """The settings without retired ones, and with those that the recipe of an earlier run does not name.
+
+    Raises:
+        InputError: a retired setting asks for something.
+    """
     for name, (unused, instead) in RETIRED.items():
         if name in settings and settings[name] not in unused:
             raise InputError(f"{source or 'the recipe'}: {name}={settings[name]} is no longer offered: {instead}")
-    return {name: value for name, value in settings.items() if name not in RETIRED}
+    earlier = BEFORE if settings.get("checksums") else {}
+    return earlier | {name: value for name, value in settings.items() if name not in RETIRED}

@@ -104,23 +104,28 @@ def plan_estimate(prepared: Prepared, task: Task, note: Callable[[str], None]) -
     return replace(folds, calibrated=calibrated)
 
 
-def usual_estimate(task: Task, untrained: bool = False) -> str:
-    """The kind of estimate of a run that leaves it open; folds of `untrained` encoders cost nothing."""
+def usual_estimate(task: Task, most: int = 2) -> str:
+    """The kind of estimate of a run that leaves it open, with up to `most` folds."""
     if len(task.validation) or (len(task.test) and len(task.training) >= MANY):
         return "none"
-    if untrained:
-        return most_folds(task.training)
-    return "none" if obstacle(task.training, 2) else "folds:2"
+    return most_folds(task.training, most)
 
 
-def most_folds(texts: Texts) -> str:
-    """The kind of estimate of an untrained encoder: as many folds, up to ten, as the classes have rows for."""
-    return next((f"folds:{count}" for count in (10, 5, 2) if not obstacle(texts, count)), "none")
+def most_folds(texts: Texts, most: int = 10) -> str:
+    """The kind of estimate with as many folds as the classes have rows for, up to `most`."""
+    return next((f"folds:{count}" for count in (10, 5, 2) if count <= most and not obstacle(texts, count)), "none")
+
+
+def usual_folds(recipe: Recipe) -> int:
+    """The number of folds of a run that leaves the estimate open: more where their models cost less."""
+    if recipe.trained_layers == 0:
+        return 10
+    return 5 if (recipe.steps_factor or 1) < 1 else 2
 
 
 def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Folds | None:
     """The folds of the training rows, and of validation rows of the same file; None if there is no estimate."""
-    kind = usual_estimate(task, recipe.trained_layers == 0) if recipe.estimate is None else recipe.estimate
+    kind = usual_estimate(task, usual_folds(recipe)) if recipe.estimate is None else recipe.estimate
     if kind == "none":
         is_open = recipe.estimate is None and not len(task.validation)
         reason = obstacle(task.training, 2) if is_open else ""

@@ -83,7 +83,8 @@ class Pace:
             )
         if least > limit:
             raise InputError(f"--time-limit is too short: even the head alone takes {duration(self.model + least)}")
-        return {"trained_layers": 0, "steps": 0, "method": None, "method_options": {}, "contrastive": None}
+        alone = {"method": None, "method_options": {}, "contrastive": None, "effort": None}
+        return {"trained_layers": 0, "steps": 0} | alone
 
 
 def fewer_folds(prepared: Prepared, task: Task, folds: Folds | None) -> Iterator[tuple[str, Folds | None]]:

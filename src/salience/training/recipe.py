@@ -28,6 +28,31 @@ from salience.settings import (
 )
 
 LARGE = 2000  # rows from which on steps are larger, and the trained head is kept
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a small training spends.
+
+    Args:
+        steps: multiple of the texts that are seen in all steps.
+        rate: multiple of the learning rate.
+        batch_size: number of texts in a step.
+        head: value of `head_end`.
+    """
+
+    steps: float
+    rate: float
+    batch_size: int
+    head: str
+
+
+# Points on the frontier of accuracy and time, with steps as of `default_steps`; docs/recipe.md has the measurement.
+EFFORTS = {
+    "quick": Effort(1 / 8, 4, 8, "logistic"),
+    "normal": Effort(1 / 4, 2, 8, "logistic"),
+    "best": Effort(1, 1, 16, "trained"),
+}
 CONTRAST = 0.6  # weight of the contrastive loss where the head reads a mean; docs/recipe.md has the measurement
 # What stands in the place of a method for the reference rows of a comparison, which train no model.
 REFERENCES = {
@@ -123,8 +148,8 @@ class DataSettings:
     estimate: str | None = setting(
         None, ESTIMATE, "further models that estimate the scores on new rows, each trained on a part of the labelled "
         "rows: none, holdout (one model), or folds:K (K models)",
-        "folds:2, and folds:10 with trained_layers=0; none with validation rows, or with test rows and 5,000 labelled "
-        "rows",
+        "folds:5 with less effort than best, folds:10 with trained_layers=0, else folds:2; none with validation rows, "
+        "or with test rows and 5,000 labelled rows",
     )  # fmt: skip
     calibrate: bool | None = setting(
         None, BOOL, "fold a temperature into the model, fitted on the rows of the estimate", "yes if there is one"
@@ -205,9 +230,18 @@ class Recipe(DataSettings):
     steps: int | None = setting(
         None, whole_between(0, 10**9), "number of training steps; 0 where no layer is trained", "follows from the data"
     )
-    steps_factor: float = setting(1.0, between(0.01, 100), "multiple of the steps that follow from the data")
+    effort: str | None = setting(
+        None, one_of(*EFFORTS), "accuracy for time: normal takes a quarter of the time of best, and quick an eighth; "
+        "for encoders with mean pooling, one label a text and less than 2,000 rows", "normal for those, else best",
+    )  # fmt: skip
+    steps_factor: float | None = setting(
+        None, between(0.01, 100), "multiple of the steps that follow from the data", "that of effort, else 1"
+    )
     batch_size: int | None = setting(
-        None, whole_between(1, 10**6), "number of texts in a training step", "16; 32 from 2,000 rows on"
+        None,
+        whole_between(1, 10**6),
+        "number of texts in a training step",
+        "8; 16 with effort=best, and where effort has no say; 32 from 2,000 rows on",
     )
     accumulation: int = setting(1, whole_between(1, 10**6), "parts that a batch is split into, to save memory")
     learning_rate: float | None = setting(
@@ -225,7 +259,7 @@ class Recipe(DataSettings):
     head_end: str | None = setting(
         None, one_of("trained", "logistic"), "the head that is kept: the trained one, or the regression on the "
         "vectors of the trained encoder",
-        "logistic where the head begins so, with less than 2,000 rows and none for validation; else trained",
+        "logistic with less effort than best where the head begins so, without validation rows; else trained",
     )  # fmt: skip
     head_strength: float = setting(1.0, between(1e-6, 1e6), "C of the regression of head_start and head_end")
     trained_share: float | None = setting(
@@ -322,6 +356,7 @@ class Recipe(DataSettings):
     def _check_head_alone(self) -> None:
         asked = {
             f"--steps {self.steps}": bool(self.steps),
+            f"--effort {self.effort}": self.effort is not None,
             f"--method {self.method}": self.method not in (None, "plain", *REFERENCES),
             f"--set head_start={self.head_start}": self.head_start == "random",
             f"--set contrastive={self.contrastive}": bool(self.contrastive),
@@ -342,22 +377,32 @@ class Recipe(DataSettings):
         """
         asked = {**vars(self), **found}
         mean = asked["pooling"] in ("mean", "first")
-        usual = 16 if rows < LARGE else 32  # small data sets need many small steps, large ones fewer large ones
+        is_small = rows < LARGE
+        has_efforts = mean and is_small and not several
+        if self.effort not in (None, "best") and not has_efforts:
+            raise InputError(
+                f"--effort {self.effort} is for encoders with mean pooling, one label a text and less than {LARGE:,} "
+                "rows: leave it out"
+            )
+        effort = EFFORTS[(self.effort or "normal") if has_efforts else "best"]
+        # Small data sets need many small steps, large ones fewer large ones.
+        usual = effort.batch_size if is_small else 32
         batch_size = usual if self.batch_size is None else self.batch_size
+        factor = effort.steps if self.steps_factor is None else self.steps_factor
         steps, (rate, head_rate) = default_steps(rows, classes, batch_size), default_rates(width, mean)
         values: dict[str, Any] = {
-            "batch_size": batch_size, "steps": max(1, round(steps * self.steps_factor)),
+            "batch_size": batch_size, "steps": max(1, round(steps * factor)), "steps_factor": factor,
             # Mixtures of sentence vectors where the head reads a mean; other heads were not measured, and have none.
             "method": "senmixup" if mean else "plain",
-            "learning_rate": rate, "head_rate": head_rate, "contrastive": 0.0, "head_end": "trained",
+            "learning_rate": rate * effort.rate, "head_rate": head_rate, "contrastive": 0.0, "head_end": "trained",
         }  # fmt: skip
         if self.method is None:
             asked["method_options"] = {"alpha": 1.0} if mean else {}
         fits = (self.clean or self.method == "plain") and self.accumulation * world_size() == 1
         if mean and fits and not several:  # where it can be had and was measured
             values["contrastive"] = CONTRAST
-        if asked["head_start"] == "logistic" and rows < LARGE and not (several or validated):
-            values["head_end"] = "logistic"
+        if asked["head_start"] == "logistic" and not validated:
+            values["head_end"] = effort.head
         if self.trained_layers == 0:
             values |= {"steps": 0, "method": "plain", "contrastive": 0.0, "trained_share": 1.0}
             asked["method_options"] = {}
@@ -397,6 +442,7 @@ class Plan(Recipe):
     max_length: int
     method: str
     steps: int
+    steps_factor: float
     batch_size: int
     learning_rate: float
     head_rate: float

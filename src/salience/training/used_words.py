@@ -1,7 +1,7 @@
 """Training the rows of a word-embedding table that training texts use, and no others.
 
-The table of MiniLM has half of its weights, and 100 texts use 2 % of its rows. The gradient of the others is 0, but each
-step would clear it, add it to the norm of all gradients, and update averages that stay 0.
+The table of MiniLM has half of its weights, and 100 texts use 2 % of its rows. The gradient of the others is 0. Still
+each step would clear it, add it to the norm of all gradients, and update averages that stay 0.
 """
 
 from __future__ import annotations
