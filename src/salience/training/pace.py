@@ -83,8 +83,9 @@ class Pace:
             )
         if least > limit:
             raise InputError(f"--time-limit is too short: even the head alone takes {duration(self.model + least)}")
-        alone = {"method": None, "method_options": {}, "contrastive": None, "effort": None}
-        return {"trained_layers": 0, "steps": 0} | alone
+        return {
+            "trained_layers": 0, "steps": 0, "effort": None, "method": None, "method_options": {}, "contrastive": None,
+        }  # fmt: skip
 
 
 def fewer_folds(prepared: Prepared, task: Task, folds: Folds | None) -> Iterator[tuple[str, Folds | None]]:
