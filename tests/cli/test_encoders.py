@@ -57,10 +57,10 @@ def test_the_best_encoder_comes_first(place, first, second, monkeypatch):
     assert best > worst and ranked[0].scores["accuracy_interval"][0] < best
     speeds = {first: 30, second: 15}  # 60 texts in two and in four seconds
     # A pass forward and backward is three forward passes; each text of a step is read once.
-    steps = prepare(replace(own, trained_layers="all"), task).plan.steps
+    plan = prepare(replace(own, trained_layers="all"), task).plan
     for each in ranked:
         assert each.texts_per_second == speeds[each.name]
-        assert each.training_seconds == pytest.approx(steps * 16 * 3 / speeds[each.name])
+        assert each.training_seconds == pytest.approx(plan.steps * plan.batch_size * 3 / speeds[each.name])
 
 
 def test_the_table(place, first, second, salience):

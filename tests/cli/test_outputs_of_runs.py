@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -199,7 +200,7 @@ def killed_at(name: str):
     system = shutil.rmtree
 
     def rmtree(folder, **options):
-        if folder.name == name:
+        if Path(folder).name == name:
             raise KeyboardInterrupt
         system(folder, **options)
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+from salience.errors import duration
 from salience.report import progress as module
 from salience.report.progress import Progress
-from salience.report.terminal import duration
 
 
 @pytest.fixture

@@ -395,7 +395,8 @@ def test_rows_held_out_of_the_same_file_are_labelled_rows_too(place, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "kind"),
     [({}, "folds:2"), ({"test": True}, "folds:2"), ({"validation_share": 0.2}, None), ({"validation": True}, None),
-     ({"estimate": "none"}, None), ({"steps_factor": 0.25}, "folds:5"), ({"trained_layers": 0, "steps": None}, "folds:10"),
+     ({"estimate": "none"}, None), ({"steps_factor": 0.25}, "folds:5"),
+     ({"trained_layers": 0, "steps": None}, "folds:10"),
      ({"validation": True, "estimate": "holdout"}, "holdout")],
 )  # fmt: skip
 def test_the_usual_estimate(settings, kind, place):

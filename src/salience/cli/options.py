@@ -49,13 +49,16 @@ class Command(TyperCommand):
                 formatter.write_dl(records, col_max=OPTION_WIDTH)
 
 
-def of_recipe(help: str, group: str | None = None, metavar: str | None = None) -> Any:
-    """An option that is the setting of its name in a recipe; its value is checked before anything is read."""
+def of_recipe(help: str, group: str | None = None, metavar: str | None = None, hidden: bool = False) -> Any:
+    """An option that is the setting of its name in a recipe; its value is checked before anything is read.
+
+    Hidden options are in docs/settings.md alone.
+    """
 
     def checked(parameter: CallbackParam, value: Any) -> Any:
         return None if value is None else settings_of(Recipe)[str(parameter.name)].checked(value, as_option)
 
-    return Option(help=help, callback=checked, rich_help_panel=group, metavar=metavar)
+    return Option(help=help, callback=checked, rich_help_panel=group, metavar=metavar, hidden=hidden)
 
 
 def option(help: str, group: str, metavar: str | None = None, name: str | None = None) -> Any:

@@ -51,17 +51,11 @@ def train(
     trained_layers: Annotated[
         str | None, of_recipe("all, N from the top, or 0: the head alone.", TRAINING, "N")
     ] = None,
-    effort: Annotated[
-        str | None, of_recipe("quick, normal or best: accuracy for time.  [default: normal]", TRAINING)
-    ] = None,
+    effort: Annotated[str | None, of_recipe("quick, normal or best.  [default: normal]", TRAINING)] = None,
     steps: Annotated[int | None, of_recipe("Training steps.  [default: by the data]", TRAINING)] = None,
-    batch_size: Annotated[int | None, of_recipe("Texts in a step.  [default: 16; 32 from 2,000 on]", TRAINING)] = None,
-    learning_rate: Annotated[
-        float | None, of_recipe("Highest rate.  [default: by the model's width]", TRAINING)
-    ] = None,
-    time_limit: Annotated[
-        str | None, option("The plan is cut to fit, such as 90s or 10m.  [default: none]", TRAINING, "TIME")
-    ] = None,
+    batch_size: Annotated[int | None, of_recipe("Texts in a step.", TRAINING, hidden=True)] = None,
+    learning_rate: Annotated[float | None, of_recipe("Highest rate.", TRAINING, hidden=True)] = None,
+    time_limit: Annotated[str | None, option("The plan is cut to fit: 90s, 10m, 2h.", TRAINING, "TIME")] = None,
     class_weights: Annotated[str | None, of_recipe("none, auto, or name=weight,name=weight.", TRAINING)] = None,
     label_descriptions: Annotated[
         str | None, of_recipe("Yaml file of texts about labels, or names.", TRAINING, "FILE")
