@@ -199,6 +199,18 @@ STUDIES = {
             "quarter": {"head_end": "logistic", "steps_factor": 0.25, "learning_rate": 1e-4},
             "quarter of 8": {"head_end": "logistic", "steps_factor": 0.25, "learning_rate": 1e-4, "batch_size": 8},
             "eighth of 8": {"head_end": "logistic", "steps_factor": 0.125, "learning_rate": 2e-4, "batch_size": 8},
+            "quarter of 8, trained": {
+                "head_end": "trained",
+                "steps_factor": 0.25,
+                "learning_rate": 1e-4,
+                "batch_size": 8,
+            },
+            "eighth of 8, trained": {
+                "head_end": "trained",
+                "steps_factor": 0.125,
+                "learning_rate": 2e-4,
+                "batch_size": 8,
+            },
             "3 layers, half": {
                 "head_end": "logistic",
                 "trained_layers": 3,

@@ -231,7 +231,7 @@ class Recipe(DataSettings):
         None, whole_between(0, 10**9), "number of training steps; 0 where no layer is trained", "follows from the data"
     )
     effort: str | None = setting(
-        None, one_of(*EFFORTS), "accuracy for time: normal takes a quarter of the time of best, and quick an eighth; "
+        None, one_of(*EFFORTS), "accuracy for time: quick sees an eighth of the texts of best, and normal a quarter; "
         "for encoders with mean pooling, one label a text and less than 2,000 rows", "normal for those, else best",
     )  # fmt: skip
     steps_factor: float | None = setting(
