@@ -63,6 +63,8 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         pooling: what the head reads: "cls", "mean", "first" or "auto"; see docs/recipe.md.
         trained_layers: encoder layers that are trained, counted from the top, or "all"; 0 is a regression on the
             vectors of the untrained encoder.
+        effort: "quick", "normal" or "best", accuracy for time; see docs/recipe.md. None is "normal" with mean
+            pooling, one label a text and less than 2,000 texts.
         head_rate: learning rate of the head, as a multiple of that of the encoder. None is 10 with mean
             pooling, else 1.
         max_length: number of tokens that are read at once.
@@ -106,6 +108,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
     learning_rate: float | None = None
     pooling: str = "auto"
     trained_layers: int | str = "all"
+    effort: str | None = None
     head_rate: float | None = None
     max_length: int | None = None
     long: str = "head"
