@@ -30,17 +30,17 @@ class Watch(TrainerCallback):
         self.rows = {len(weight) for group in optimizer.param_groups for weight in group["params"]}
 
 
-def trained(tmp_path, method=None, **options):
+def trained(tmp_path, method=None, resume=None, **options):
     model, watch = families.MODELS["bert, mean"](seed=3, vocabulary=300).float(), Watch()
     arguments = TrainingArguments(
         output_dir=str(tmp_path), max_steps=STEPS, per_device_train_batch_size=3, use_cpu=True, learning_rate=0.01,
-        report_to="none", disable_tqdm=True, save_strategy="no", **{"weight_decay": 0.0, "seed": 0} | options,
+        report_to="none", disable_tqdm=True, **{"weight_decay": 0.0, "seed": 0, "save_strategy": "no"} | options,
     )  # fmt: skip
     names = set(model.state_dict())
     trainer = MixTrainer(
         model, method, args=arguments, train_dataset=texts(), data_collator=Collator(), callbacks=[watch]
     )
-    trainer.train()
+    trainer.train(resume_from_checkpoint=resume)
     assert watch.names == names == set(model.state_dict()) and watch.same
     assert model.get_input_embeddings().weight.requires_grad
     return model.state_dict(), watch
@@ -71,3 +71,12 @@ def test_weight_decay_leaves_unused_rows_as_they_are(tmp_path):
 def test_methods_that_read_below_the_vector_train_the_table(tmp_path, vocabulary):
     _, watch = trained(tmp_path, TMix())
     assert vocabulary in watch.rows
+
+
+def test_a_resumed_training_ends_with_the_same_weights(tmp_path):
+    whole, watch = trained(tmp_path / "whole", save_strategy="steps", save_steps=2)
+    assert 300 not in watch.rows
+    checkpoint = tmp_path / "whole" / "checkpoint-2"
+    resumed, _ = trained(tmp_path / "resumed", resume=str(checkpoint))
+    for name, weight in whole.items():
+        assert torch.equal(resumed[name], weight), name
