@@ -30,7 +30,7 @@ def can_pack(model: nn.Module) -> bool:
     inner = unwrapped(model)
     return (
         inner.device.type == "cpu"
-        and inner is model  # neither compiled nor wrapped for several processes
+        and inner is model  # not compiled
         and getattr(encoder_of(inner).config, "model_type", None) in ATTENTION
         # With activation checkpointing, the backward pass calls a layer by itself.
         and not any(getattr(module, "gradient_checkpointing", False) for module in inner.modules())

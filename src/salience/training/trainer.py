@@ -246,7 +246,8 @@ class MixTrainer(Trainer):
 
     def is_plain(self) -> bool:
         """Whether steps can do without padding and unused words: no method reads below the text's vector."""
-        return lowest_level(self.method, self.model) is None and can_pack(self.model)
+        is_alone = self.args.world_size == 1 and not self.args.torch_compile
+        return is_alone and lowest_level(self.method, self.model) is None and can_pack(self.model)
 
     def without_padding(self) -> AbstractContextManager[None]:
         """Inside the `with`, layers compute no padding, where that saves time."""
