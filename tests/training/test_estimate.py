@@ -795,11 +795,13 @@ def test_the_rows_are_predicted_with_every_share(mean_place, tmp_path, monkeypat
 
 
 @pytest.mark.whole
-def test_two_processes_choose_as_one_does(mean_place, tmp_path):
-    alone = trained_with_share(mean_place.data, str(tmp_path / "alone"), mean_place.model)
-    done = launched("trained_with_share", mean_place.data, tmp_path / "both", mean_place.model)
+@pytest.mark.parametrize(("number", "share"), [("0", 0.0), ("1", 0.5)])
+def test_two_processes_choose_as_one_does(mean_place, tmp_path, number, share):
+    """With a share of 0, neither trains: one that did would wait for the other."""
+    alone = trained_with_share(mean_place.data, str(tmp_path / "alone"), mean_place.model, number)
+    done = launched("trained_with_share", mean_place.data, tmp_path / "both", mean_place.model, number)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads((tmp_path / "both" / "metrics.json").read_text())["estimate"]["trained_share"] == 0.5
+    assert json.loads((tmp_path / "both" / "metrics.json").read_text())["estimate"]["trained_share"] == share
     both = load_file(tmp_path / "both" / "model.safetensors")
     for name, weight in load_file(alone.folder / "model.safetensors").items():
         if not name.endswith("key.bias"):  # attention does not depend on it: its gradient is rounding

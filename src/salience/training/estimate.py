@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import PartialState
+from accelerate.utils import broadcast_object_list
 
 from salience.classify.frozen_encoder import sentence_vectors
 from salience.data.labels import loss_weights
@@ -276,7 +277,9 @@ def fit_with_estimate(
         estimated = estimate(prepared, task, folds, checkpoints / "estimate", listeners, method)
         if prepared.plan.trained_layers != 0:
             listeners.note("the model itself is trained")
-    fitted = fit(prepared, checkpoints, listeners, 1.0 if estimated is None else estimated.share)
+    # The main process alone has the estimate. With a share of 0 nothing is trained, so all have to know it.
+    [share] = broadcast_object_list([1.0 if estimated is None else estimated.share])
+    fitted = fit(prepared, checkpoints, listeners, share)
     if estimated is not None:
         classifier = fitted.classifier
         divide_logits(classifier.model, estimated.temperature if estimated.metrics["calibrated"] else 1.0)
