@@ -152,15 +152,15 @@ def changes_for_time(
         spent: seconds that the preparation took.
         limit: seconds for the whole run, with those; None for no limit.
     """
-    pace = measured(prepared, spent)
+    pace, spent = broadcast_object_list([measured(prepared, spent), spent])  # what all of them decide by
     if pace is None:
         if limit is not None:
             raise InputError("--time-limit is not for a model that is trained by turns: set --steps")
         return {}
     changed: dict[str, Any] = {}
     if limit is not None:
-        [changed] = broadcast_object_list([pace.within(limit - spent, prepared, task, folds)])
-    if changed and limit is not None:
+        changed = pace.within(limit - spent, prepared, task, folds)
+    if changed:
         shown = ", ".join(f"{name}={changed[name]}" for name in CUT if name in changed)
         note(f"to end within {limit:g} s: {shown}")
     else:

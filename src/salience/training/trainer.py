@@ -246,8 +246,7 @@ class MixTrainer(Trainer):
 
     def is_plain(self) -> bool:
         """Whether steps can do without padding and unused words: no method reads below the text's vector."""
-        is_alone = self.args.world_size == 1 and not self.args.torch_compile
-        return is_alone and lowest_level(self.method, self.model) is None and can_pack(self.model)
+        return not self.args.torch_compile and lowest_level(self.method, self.model) is None and can_pack(self.model)
 
     def without_padding(self) -> AbstractContextManager[None]:
         """Inside the `with`, layers compute no padding, where that saves time."""
@@ -274,7 +273,7 @@ class MixTrainer(Trainer):
         if not (self.is_plain() and isinstance(texts, Encoded) and isinstance(collate, Collator)):
             return
         found = UsedWords(encoder_of(self.model).get_input_embeddings(), texts, collate.padding)
-        if found.pay:
+        if found.pays:
             self.used_words = found
             self.callback_handler.callbacks.insert(0, found)  # others read the table
             found.begin()

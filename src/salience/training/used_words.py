@@ -33,7 +33,8 @@ class UsedWords(TrainerCallback):
         self.padding = None if table.padding_idx is None else int(self.places[table.padding_idx])
 
     @property
-    def pay(self) -> bool:
+    def pays(self) -> bool:
+        """Whether it saves time."""
         return self.table.weight.requires_grad and len(self.rows) <= SHARE * self.table.num_embeddings
 
     def forward(self, ids: Tensor) -> Tensor:
