@@ -39,7 +39,7 @@ def main() -> None:
         described = options.output / "data" / f"{name}.yaml"
         described.write_text(yaml.safe_dump(SENTENCES[name]), encoding="utf-8")
         compare(
-            Recipe(files["data"], precision=options.precision),
+            Recipe(files["data"], precision=options.precision, effort="best"),
             {
                 "default": {}, "names": {"label_descriptions": "names"},
                 "sentences": {"label_descriptions": str(described)},

@@ -74,14 +74,14 @@ def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
         probabilities = {share: classifier.probabilities(prepared.test) for share in beginning.at(shares)}
     for kind, (made, cost) in found.items():
         metrics, temperature, own = made.metrics, made.temperature, probabilities[made.share]
-        scaled = with_temperature(own, temperature)
+        scaled, alone = with_temperature(own, temperature), metrics.get("head_alone", {"accuracy": None})
         plain, new = ONE_LABEL.detailed(own, labels), ONE_LABEL.detailed(scaled, labels)
         yield {
             "kind": kind, "share": made.share,
             "estimated": metrics["accuracy"], "interval": metrics["accuracy_interval"],
             "accuracy": plain["accuracy"], "temperature": temperature,
-            "head_alone": metrics["head_alone"]["accuracy"],
-            "head_alone_of_more": metrics.get("head_alone_of_more", metrics["head_alone"])["accuracy"],
+            "head_alone": alone["accuracy"],
+            "head_alone_of_more": metrics.get("head_alone_of_more", alone)["accuracy"],
             "calibration_error": plain["equal_mass_calibration_error"],
             "scaled_calibration_error": new["equal_mass_calibration_error"], "noise_floor": noise_floor(scaled),
             "log_loss": plain["log_loss"], "scaled_log_loss": new["log_loss"],
@@ -132,7 +132,10 @@ def noise_floor(probabilities: np.ndarray) -> float:
 def summary(rows: list[dict]) -> dict[str, float]:
     """The numbers of `COLUMNS` over runs of one number of rows and one kind."""
     gaps = np.array([row["estimated"] - row["accuracy"] for row in rows])
-    gains = np.array([row.get("head_alone_of_more", np.nan) - row.get("head_alone", np.nan) for row in rows])
+    alone, of_more = (
+        np.array([row.get(name) for row in rows], float) for name in ("head_alone", "head_alone_of_more")
+    )
+    gains = of_more - alone  # nan where the head has not begun as a regression
 
     def mean(name: str) -> float:
         return float(np.mean([row[name] for row in rows]))
@@ -188,7 +191,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         for run in missing_runs(options.results, seed=options.seeds, size=options.sizes, set=options.sets):
             files = development_set(run["set"], options.data_dir, Path(folder))
-            recipe = Recipe(**files, size=run["size"], seed=run["seed"], precision=options.precision)
+            recipe = Recipe(**files, size=run["size"], seed=run["seed"], precision=options.precision, effort="best")
             if options.quick:
                 recipe = replace(recipe, trained_layers=3, steps_factor=0.25, learning_rate=2e-4)
             keep(options.results, [row | run for row in rows_of_run(recipe, options.kinds)])

@@ -72,6 +72,7 @@ MORE_CONTRAST = CONTRASTIVE | {"contrastive": 0.6}
 MIXTURES = {"method": "senmixup", "method_options": {"alpha": 1.0}}
 CONTRASTED = QUARTER | MORE_CONTRAST
 PRESENT = CONTRASTED | MIXTURES
+TWICE = {"learning_rate": 1e-4, "head_end": "logistic"}  # twice the rate
 HELD_OUT = CLS | {"validation_share": 0.2}
 # The metrics of VAT, and agreement with leave-one-out for 100 texts.
 AS_VAT = Faithfulness(
@@ -194,30 +195,15 @@ STUDIES = {
     "depth": Study(
         "How many layers need training, in how many steps, at which rate, and which head is kept?",
         {
-            "today": {"head_end": "trained", "steps_factor": 1.0, "learning_rate": 5e-5},
-            "half": {"head_end": "logistic", "steps_factor": 0.5, "learning_rate": 1e-4},
-            "quarter": {"head_end": "logistic", "steps_factor": 0.25, "learning_rate": 1e-4},
-            "quarter of 8": {"head_end": "logistic", "steps_factor": 0.25, "learning_rate": 1e-4, "batch_size": 8},
-            "eighth of 8": {"head_end": "logistic", "steps_factor": 0.125, "learning_rate": 2e-4, "batch_size": 8},
-            "quarter of 8, trained": {
-                "head_end": "trained",
-                "steps_factor": 0.25,
-                "learning_rate": 1e-4,
-                "batch_size": 8,
-            },
-            "eighth of 8, trained": {
-                "head_end": "trained",
-                "steps_factor": 0.125,
-                "learning_rate": 2e-4,
-                "batch_size": 8,
-            },
-            "3 layers, half": {
-                "head_end": "logistic",
-                "trained_layers": 3,
-                "steps_factor": 0.5,
-                "learning_rate": 1e-4,
-            },
-            "head alone": {"trained_layers": 0},
+            "today": {},
+            "half": TWICE | {"steps_factor": 0.5},
+            "quarter": TWICE | {"steps_factor": 0.25},
+            "quarter of 8": {"effort": "normal"},
+            "eighth of 8": {"effort": "quick"},
+            "quarter of 8, trained": {"effort": "normal", "head_end": "trained"},
+            "eighth of 8, trained": {"effort": "quick", "head_end": "trained"},
+            "3 layers, half": TWICE | {"steps_factor": 0.5, "trained_layers": 3},
+            "head alone": {"trained_layers": 0, "effort": None},
         },
         sets=(*EIGHT, "banking20", "trec_fine"),
         sizes=FEW,

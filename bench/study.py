@@ -49,7 +49,9 @@ def main() -> None:
     if study.foreign:
         files = development_set(study.foreign, options.data_dir, options.output / "data")
         measures["foreign"] = Foreign(study.foreign, Texts.of([row["text"] for row in rows_of(files["test"])]))
-    base = Recipe(next(iter(sets.values()))["data"], precision=options.precision, **study.settings)
+    # A variant differs from the recipe with all steps, by which the studies before there were efforts were made.
+    settings = {"effort": "best"} | study.settings
+    base = Recipe(next(iter(sets.values()))["data"], precision=options.precision, **settings)
     references = study.references if options.references is None else options.references
     comparison = compare(
         base, {name: study.variants[name] for name in options.variants or study.variants}, options.seeds, place,

@@ -18,7 +18,8 @@ from salience.training.recipe import Recipe
 def run_of(estimated: float, accuracy: float, interval: list[float]) -> dict:
     return {
         "set": "made-up", "size": 50, "seed": 7, "kind": "folds:2", "estimated": estimated, "accuracy": accuracy,
-        "interval": interval, "calibration_error": 0.2, "scaled_calibration_error": 0.1, "noise_floor": 0.03,
+        "interval": interval, "head_alone": 0.5, "head_alone_of_more": 0.53,
+        "calibration_error": 0.2, "scaled_calibration_error": 0.1, "noise_floor": 0.03,
         "log_loss": 0.9, "scaled_log_loss": 0.7, "seconds": 10.0, "estimate_seconds": 9.0,
         "decided": {str(target): {"coverage": 0.0, "precision": None} for target in estimates.TARGETS},
     }  # fmt: skip
@@ -30,7 +31,9 @@ def test_the_numbers_of_the_table():
     assert found["bias"] == pytest.approx(-4)  # (-3 + 1 - 10) / 3
     assert found["error"] == pytest.approx((110 / 3) ** 0.5)
     assert found["covered"] == pytest.approx(2 / 3) and found["cost"] == pytest.approx(0.9)
-    assert estimates.table(rows).splitlines()[-1].startswith("| 50 | folds:2 | 3 | -4.0 | 6.06 | 0.667 | 0.2 | 0.1 |")
+    # With three points more: (0 + 4 - 7) / 3, and the root of (0 + 16 + 49) / 3.
+    line = "| 50 | folds:2 | 3 | -4.0 | 6.06 | -1.0 | 4.65 | 0.667 | 0.2 | 0.1 |"
+    assert estimates.table(rows).splitlines()[-1].startswith(line)
 
 
 def test_the_noise_floor_is_that_of_labels_which_the_probabilities_give():

@@ -49,7 +49,7 @@ def test_every_training_is_by_its_own_method():
     assert [own.method for own in asked] == ["plain", "ssmix", "attentionmix", "dropmix-g", "plain", "plain"]
     assert [own.model for own in asked] == ["minilm"] * 4 + ["bert-att", "bert-vat"]
     assert [own.procedure_options for own in asked] == [{}] * 5 + [{"iterations": 1}]
-    assert {(own.max_length, own.steps, own.steps_factor) for own in asked} == {(128, None, 1.0)}
+    assert {(own.max_length, own.steps, own.steps_factor) for own in asked} == {(128, None, None)}
     assert (study.sizes, study.sets, study.budget) == ((500,), ("sst2", "trec"), "steps")
 
 
