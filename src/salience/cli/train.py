@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,7 +76,17 @@ def train(
     if of_model := assigned("--set-model", set_model):
         given["model_options"] = of_model
     settings = merged(read_config(config), with_assigned(given, set_))
+    run_recipe(settings, output, overwrite, resume, config, time_limit, report_to)
 
+
+def run_recipe(
+    settings: Mapping[str, Any], output: Path | None, overwrite: bool, resume: bool, config: Path | None = None,
+    time_limit: str | None = None, report_to: str | None = None, suffix: str | None = None,
+) -> None:  # fmt: skip
+    """Trains a classifier by settings, writes its folder with the report, and prints what is to be known of it.
+
+    The arguments are those of the command; `suffix` ends the name of the folder if none is given.
+    """
     from accelerate import PartialState
 
     from salience.cli import report
@@ -100,7 +111,7 @@ def train(
     with Progress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"))
         run = trained(
-            recipe, output or folder_for(recipe.data, recipe.method or "default"), overwrite, resume,
+            recipe, output or folder_for(recipe.data, suffix or recipe.method or "default"), overwrite, resume,
             note=progress.note, callbacks=[progress.callback], planned=progress.planned, config=config,
             timed=True, time_limit=None if time_limit is None else seconds_of(time_limit),
             report_to=comma_separated(report_to) if report_to else [], written=with_report,

@@ -65,9 +65,9 @@ class Collator:
         if "pair" in rows[0]:
             batch["pair"] = torch.tensor([bool(row["pair"]) for row in rows])
         for name in ("labels", "label"):
-            if name in rows[0]:  # class numbers (B,), or 0 and 1 (B, C), which other libraries give as fractions
-                labels = torch.tensor(np.array([row[name] for row in rows]).astype(np.int64))
-                return batch | {"labels": labels}
+            if name in rows[0]:  # class numbers (B,); or 0 and 1 or probabilities (B, C)
+                labels = torch.tensor(np.array([row[name] for row in rows]))
+                return batch | {"labels": labels if labels.dim() > 1 else labels.long()}
         return batch
 
     def segment(self, ids: Tensor) -> Tensor:

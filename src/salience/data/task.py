@@ -55,6 +55,8 @@ class Task:
         tokenised: whether the words of the texts are separated by spaces already.
         descriptions: texts that describe labels, on which the model is trained too; may be empty. They are no rows:
             none of them is drawn, held out, or counted.
+        taught: (N, C) the probabilities of the labels of the training texts, of which the labels are the decisions;
+            they are learnt in place of these. None where people have labelled the texts.
     """
 
     labels: list[str]
@@ -64,6 +66,7 @@ class Task:
     columns: Columns | None = None
     tokenised: bool = False
     descriptions: Texts = field(default_factory=lambda: Texts([]))
+    taught: np.ndarray | None = None
 
     @property
     def multi_label(self) -> bool:
@@ -278,7 +281,7 @@ def read_descriptions(source: str) -> dict[str, list[str]]:
 def worth_describing(task: Task) -> str:
     """A line for a person who has few rows of a label and has described none; else empty."""
     rows = len(task.training) / len(task.labels)
-    if rows > FEW or len(task.descriptions) or task.training.second is not None:
+    if rows > FEW or len(task.descriptions) or task.taught is not None or task.training.second is not None:
         return ""
     return (
         f"{counted(round(rows), 'row')} of a label on average: a sentence that says what each label means can help "

@@ -150,8 +150,11 @@ def training_summary(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> s
     how = f"{method}, {training_steps(recipe, metrics)}, learning rate {recipe['learning_rate']:.2g}"
     if not metrics["steps"]:
         how = "a logistic regression on the vectors of the untrained encoder"
+    taught = (
+        "" if (teacher := recipe.get("teacher")) is None else f", the probabilities of {code(file_name(teacher))},"
+    )
     return (
-        f"{metrics['rows']['training']} rows of {code(file_name(recipe['data']))} on "
+        f"{metrics['rows']['training']} rows of {code(file_name(recipe['data']))}{taught} on "
         f"{code(file_name(recipe['model']))}: {how}, seed {recipe['seed']}"
     )
 

@@ -107,7 +107,7 @@ def plan_estimate(prepared: Prepared, task: Task, note: Callable[[str], None]) -
 
 def usual_estimate(task: Task, most: int = 2) -> str:
     """The kind of estimate of a run that leaves it open, with up to `most` folds."""
-    if len(task.validation) or (len(task.test) and len(task.training) >= MANY):
+    if task.taught is not None or len(task.validation) or (len(task.test) and len(task.training) >= MANY):
         return "none"
     return most_folds(task.training, most)
 
@@ -128,7 +128,7 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
     """The folds of the training rows, and of validation rows of the same file; None if there is no estimate."""
     kind = usual_estimate(task, usual_folds(recipe)) if recipe.estimate is None else recipe.estimate
     if kind == "none":
-        is_open = recipe.estimate is None and not len(task.validation)
+        is_open = recipe.estimate is None and not len(task.validation) and task.taught is None
         reason = obstacle(task.training, 2) if is_open else ""
         remedy = f"none can be made, because {reason}:" if reason else "add --estimate folds:2, or"
         divided = len(task.validation) and not recipe.validation  # validation_share divides no group either

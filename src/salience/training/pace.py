@@ -77,7 +77,7 @@ class Pace:
             if steps >= max(1, FEWEST * plan.steps):
                 return changed | {"steps": steps}
         least = replace(self, step=0.0).seconds(prepared, task, None)
-        if plan.head_start != "logistic":
+        if plan.head_start != "logistic" or plan.teacher is not None:
             raise InputError(
                 f"--time-limit is too short for any training of this model: give it {duration(self.model + whole)}"
             )

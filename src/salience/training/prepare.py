@@ -147,6 +147,8 @@ def prepare(
     check_regression(plan, model)
     if plan.head_start == "logistic":
         set_regression(classifier, training, weights, plan.head_strength)
+    if task.taught is not None:
+        training.labels = task.taught if training.owners is None else task.taught[training.owners]
     pooling = "" if plan.pooling == "cls" else f" ({plan.pooling} pooling)"
     steps = (
         f"{plan.steps} steps of {min(plan.batch_size, len(training))} texts, learning rate {plan.learning_rate:.2g}"
@@ -244,7 +246,10 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
         )
     shared = plan.trained_share is not None and plan.trained_share < 1
     above = plan.trained_layers != "all"
-    given_up = {"contrastive": plan.contrastive, "trained_layers": above, "trained_share": shared}
+    given_up = {
+        "contrastive": plan.contrastive, "trained_layers": above, "trained_share": shared,
+        "teacher": plan.teacher is not None,
+    }  # fmt: skip
     if own.procedure == "turns" and (asked := [option for option, is_asked in given_up.items() if is_asked]):
         raise InputError(f"VAT is trained by turns, which has no {asked[0]}: leave it out, or take another model")
     if shared and validated:

@@ -27,6 +27,7 @@ from salience.settings import (
     whole_between,
 )
 
+PASSES = 2  # over its texts, that a student makes; docs/howto/distill.md has the measurement
 LARGE = 2000  # rows from which on steps are larger, and the trained head is kept
 
 
@@ -163,6 +164,10 @@ class DataSettings:
     long: str = setting(
         "head", one_of("head", "head-tail", "windows"), "what is read of texts longer than --max-length: the head; "
         "head-tail, half of it from either end; windows over the whole text, whose logits are averaged",
+    )  # fmt: skip
+    teacher: str | None = setting(
+        None, TEXT, "a finished run, or any other classifier, whose probabilities are the labels of the training rows",
+        "none: the labels are in the data",
     )  # fmt: skip
     label_descriptions: str | None = setting(
         None, TEXT, "yaml file with a text or a list of texts that describe each label, on which the model is trained "
@@ -334,6 +339,8 @@ class Recipe(DataSettings):
                     f"--set dropout={self.dropout:g}: {self.model} has a dropout of its own; set it with "
                     f"--set-model dropout={self.dropout:g}"
                 )
+        if self.teacher is not None:
+            self._check_taught()
         if self.trained_layers == 0:
             self._check_head_alone()
         elif self.steps == 0:
@@ -352,6 +359,25 @@ class Recipe(DataSettings):
             raise InputError(
                 "--set contrastive_temperature has no effect without a weight, such as --set contrastive=0.1"
             )
+
+    def _check_taught(self) -> None:
+        asked = {
+            f"--estimate {self.estimate}": self.estimate not in (None, "none"),
+            f"--set validation_share={self.validation_share}": self.validation_share != 0,
+        }
+        for option, is_asked in asked.items():
+            if is_asked:
+                raise InputError(f"the labels are the teacher's, so {option} would measure nothing else: leave it out")
+        asked = {
+            "--label-descriptions": self.label_descriptions is not None,
+            f"--trained-layers {self.trained_layers}": self.trained_layers == 0,
+            f"--effort {self.effort}": self.effort is not None,
+            f"--set contrastive={self.contrastive}": bool(self.contrastive),
+            f"--set head_end={self.head_end}": self.head_end == "logistic",
+        }
+        for option, is_asked in asked.items():
+            if is_asked:
+                raise InputError(f"a student learns the probabilities of its teacher in steps: leave out {option}")
 
     def _check_head_alone(self) -> None:
         asked = {
@@ -378,7 +404,7 @@ class Recipe(DataSettings):
         asked = {**vars(self), **found}
         mean = asked["pooling"] in ("mean", "first")
         is_small = rows < LARGE
-        has_efforts = mean and is_small and not several
+        has_efforts = mean and is_small and not several and self.teacher is None
         if self.effort not in (None, "best") and not has_efforts:
             raise InputError(
                 f"--effort {self.effort} is for encoders with mean pooling, one label a text and less than {LARGE:,} "
@@ -403,6 +429,12 @@ class Recipe(DataSettings):
             values["contrastive"] = CONTRAST
         if asked["head_start"] == "logistic" and not validated:
             values["head_end"] = effort.head
+        if self.teacher is not None:
+            values |= {
+                "steps": max(1, round(PASSES * rows / batch_size * factor)), "method": "plain", "contrastive": 0.0,
+                "head_end": "trained", "trained_share": 1.0,
+            }  # fmt: skip
+            asked["method_options"] = asked["method_options"] if self.method else {}
         if self.trained_layers == 0:
             values |= {"steps": 0, "method": "plain", "contrastive": 0.0, "trained_share": 1.0}
             asked["method_options"] = {}

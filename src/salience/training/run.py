@@ -101,14 +101,16 @@ def train(
     tracking = Tracking(tuple(report_to), folder.output)
     listeners = Listeners(note if main else silent, callbacks, tracking=tracking, planned=planned)
     with folder.held() if main else nullcontext():
-        prepared, task = prepare_files(recipe, listeners.note)
+        recipe = replace(recipe, checksums=checksums(recipe))
+        task = task_of(recipe, listeners.note)
+        read = time.time()
+        prepared = prepare(recipe, task, listeners.note)
         check_measures(wanted, task.multi_label)
         folds = plan_estimate(prepared, task, listeners.note) if estimating else None
         if timed or time_limit is not None:
-            spent = time.time() - started
+            spent = time.time() - read, time.time() - started
             if changed := changes_for_time(prepared, task, folds, spent, time_limit, listeners.note):
-                recipe = replace(recipe, **changed)
-                prepared, task = prepare_files(recipe)
+                prepared = prepare(replace(recipe, **changed), task)
                 folds = plan_estimate(prepared, task, listeners.note) if estimating else None
         plan = prepared.plan.as_mapping()
         if main:
@@ -144,22 +146,24 @@ def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
 
 
 def changes_for_time(
-    prepared: Prepared, task: Task, folds: Folds | None, spent: float, limit: float | None, note: Callable[[str], None]
-) -> dict[str, Any]:
+    prepared: Prepared, task: Task, folds: Folds | None, spent: tuple[float, float], limit: float | None,
+    note: Callable[[str], None],
+) -> dict[str, Any]:  # fmt: skip
     """Notes about how long a run takes; the settings that it has to change for a limit of time, the same everywhere.
 
     Args:
-        spent: seconds that the preparation took.
+        spent: seconds that the preparation of the model took, and that all took up to now.
         limit: seconds for the whole run, with those; None for no limit.
     """
-    pace, spent = broadcast_object_list([measured(prepared, spent), spent])  # what all of them decide by
+    preparing, until_now = spent
+    pace, until_now = broadcast_object_list([measured(prepared, preparing), until_now])  # what all of them decide by
     if pace is None:
         if limit is not None:
             raise InputError("--time-limit is not for a model that is trained by turns: set --steps")
         return {}
     changed: dict[str, Any] = {}
     if limit is not None:
-        changed = pace.within(limit - spent, prepared, task, folds)
+        changed = pace.within(limit - until_now, prepared, task, folds)
     if changed:
         shown = ", ".join(f"{name}={changed[name]}" for name in CUT if name in changed)
         note(f"to end within {limit:g} s: {shown}")

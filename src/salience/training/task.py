@@ -10,13 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
+from salience.classify import load
+from salience.data.columns import choose_as_trained
 from salience.data.labels import check_labels, encode, names_of
+from salience.data.reading import column_names, stream
 from salience.data.splitting import contradictions, default_share, draw, group_numbers, shared_rows, split
-from salience.data.task import Task, all_labelled, label_descriptions, read_part, same_source
+from salience.data.task import Part, Task, all_labelled, collect, label_descriptions, read_part, same_source
 from salience.data.texts import Texts
-from salience.data.values import check_same_kind
+from salience.data.values import Label, check_same_kind
 from salience.errors import InputError, counted, listed, quoted
 from salience.files import sha256_of
+from salience.runs.folder import trained_columns
 from salience.settings import as_option
 from salience.training.measures import Measure
 from salience.training.recipe import Recipe
@@ -33,16 +37,22 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         InputError: the data are at fault; names file and row.
     """
     notes: list[str] = []
-    rows, labels, columns, found = read_part(
-        recipe.data, None, recipe.encoding, recipe.bad_rows, text=recipe.text, text_pair=recipe.text_pair,
-        label=recipe.label, group=recipe.group, separator=recipe.label_separator,
-    )  # fmt: skip
-    notes += [*found, *check_labels(labels, recipe.data, recipe.label is not None)]
-    names = names_of(labels, columns.several)
+    taught = None
+    if recipe.teacher is not None:
+        (rows, labels, columns, found), names, taught = taught_part(recipe, note)
+        notes += found
+    else:
+        rows, labels, columns, found = read_part(
+            recipe.data, None, recipe.encoding, recipe.bad_rows, text=recipe.text, text_pair=recipe.text_pair,
+            label=recipe.label, group=recipe.group, separator=recipe.label_separator,
+        )  # fmt: skip
+        notes += [*found, *check_labels(labels, recipe.data, recipe.label is not None)]
+        names = names_of(labels, columns.several)
     if recipe.size is not None:
         drawn = draw(labels, recipe.size, recipe.seed, recipe.data)
         notes.append(f"size: {len(drawn):,} of the {len(rows):,} rows drawn (stratified)")
         rows, labels = rows.take(drawn), [labels[row] for row in drawn]
+        taught = None if taught is None else taught[drawn]
 
     def other_rows(source: str | None) -> Texts:
         """The validation or test rows, with the labels of the training rows."""
@@ -70,7 +80,7 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         kept, held_out = split(labels, share, recipe.seed, recipe.data, group_numbers(rows))
         training, validation = training.take(kept), training.take(held_out)
         notes.append(f"validation: {len(held_out)} of the {len(rows)} rows held out (stratified)")
-    task = Task(names, training, validation, test, columns)
+    task = Task(names, training, validation, test, columns, taught=taught)
     if task.multi_label:
         unused = [quoted(names[label]) for label in np.flatnonzero(training.known_labels.sum(0) == 0)]
         if unused:
@@ -86,11 +96,37 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
     return task
 
 
+def taught_part(recipe: Recipe, note: Note) -> tuple[Part, list[str], np.ndarray]:
+    """The rows of a recipe with a teacher: texts, the labels that it gives them, columns and notes.
+
+    Returns:
+        These; the C names of its labels; and its probabilities (N, C) float32.
+    """
+    assert recipe.teacher is not None
+    source, trained = recipe.data, trained_columns(recipe.teacher)
+    named = {"text": recipe.text, "text_pair": recipe.text_pair}
+    columns, notes = choose_as_trained(
+        column_names(source, recipe.encoding), trained, named, need_label=False, source=source
+    )
+    texts, _, warnings = collect(
+        stream(source, recipe.encoding, columns=columns.names), columns, source, recipe.bad_rows
+    )
+    precision = "auto" if recipe.precision == "fp16" else recipe.precision
+    teacher = load(recipe.teacher, device=recipe.device, precision=precision)
+    note(f"the teacher {recipe.teacher} labels {counted(len(texts), 'text')}")
+    probabilities = teacher.predict_proba(texts)
+    decided = [tuple(np.array(teacher.labels)[row].tolist()) for row in teacher.decisions(probabilities)]
+    labels: list[Label] = [*decided] if teacher.multi_label else [only for (only,) in decided]
+    if trained is not None:  # where rows have labels of people: those of validation and test
+        columns = replace(columns, label=recipe.label or trained.label, separator=trained.separator)
+    return (texts, labels, columns, notes + warnings), teacher.labels, probabilities
+
+
 def task_of(recipe: Recipe, note: Note) -> Task:
     """As `read_task`, for a training: also notes how many rows have a text that other rows have with another label."""
     task = read_task(recipe, note)
     count = contradictions(task.training if recipe.validation else all_labelled(task))
-    if count:  # two at least
+    if count and recipe.teacher is None:  # two at least
         note(f"{recipe.data}: {count:,} rows have a text that also has another label; `salience audit` lists them")
     return task
 
@@ -126,7 +162,10 @@ def data_files(recipe: Recipe) -> dict[str, Path]:
 
 def input_files(recipe: Recipe) -> dict[str, Path]:
     """The data files and the folders of the model and its encoder, by the options that name them."""
-    folders = {"--model": recipe.model, "--set-model encoder": recipe.model_options.get("encoder")}
+    folders = {
+        "--model": recipe.model, "--set-model encoder": recipe.model_options.get("encoder"),
+        "the teacher": recipe.teacher,
+    }  # fmt: skip
     return data_files(recipe) | {
         option: Path(name) for option, name in folders.items() if isinstance(name, str) and os.path.isdir(name)
     }
