@@ -12,6 +12,7 @@ from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
 from salience import METRICS as CATALOGUE
 from salience.classify import TextClassifier
+from salience.cli.rows import marks_in
 from salience.data.texts import Texts
 from salience.explainers.explain import explain_words
 from salience.faithfulness.detection import detection
@@ -466,6 +467,12 @@ def test_marked_words_are_found_or_not(place, salience, tmp_path, monkeypatch):
         cells = ["occlusion", label, *(f"{value:.1f}" for value in expected)]
         assert [[cell] for cell in cells] in Cells(folder / "index.html").rows
         assert " ".join(cells) in " ".join(answer.out.split())
+
+
+def test_marks_in_a_list_in_csv_are_those_of_a_text():
+    for written in ("NN VB", "['NN', 'VB']", '["NN", "VB"]', "['NN' 'VB']", ["NN", "VB"]):
+        assert marks_in(written) == ["NN", "VB"], written
+    assert marks_in("[CLS] [SEP]") == ["[CLS]", "[SEP]"] and marks_in(None) == []
 
 
 def test_rows_whose_marks_do_not_fit_are_left_out(place, salience, tmp_path):

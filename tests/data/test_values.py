@@ -1,5 +1,6 @@
 """One value of a row: as a text, as a label, as the labels of a row; and what is no valid Unicode."""
 
+import csv
 from decimal import Decimal
 
 import numpy as np
@@ -10,6 +11,7 @@ from salience.data.values import (
     group_of,
     indicator_of,
     joined_labels,
+    label_of,
     labels_of,
     text_of,
     well_formed,
@@ -30,12 +32,39 @@ VALUES = [
     (text_of, [("half \ud83d", "half \ufffd")]),
     (labels_of, [(3, "3"), (-1, "-1"), (True, "True"), (2.0, "2"), ("2.0", "2.0"), ("007", "007"), ("NA", "NA")]),
     (labels_of, [(" y ", " y "), ("[x]", "[x]"), ("[CLS]", "[CLS]"), ("{x}", "{x}"), ("[", "[")]),
+    (labels_of, [(text, text) for text in ("[other one]", "(a)", "(a, b)", "(0, 10]", "('a')", "x ('a', 'b')")]),
     (labels_of, [(["x", "y"], ("x", "y")), (("x",), ("x",)), ([], ()), ('["x", "y"]', ("x", "y"))]),
     (labels_of, [("[1, 2]", ("1", "2")), ("['x', 'y']", ("x", "y")), ("{'x'}", ("x",)), (' ["x"] ', ("x",))]),
     (lambda value: labels_of(value, "|"), [("a | b", ("a", "b")), ("[]", ()), ('["a|b"]', ("a|b",))]),
     (indicator_of, [(1, "1"), (0.0, "0"), ("True", "1"), (" 0 ", "0"), (False, "0"), ("1.0", "1")]),
     (group_of, [("Ann ", "Ann "), (7, "7"), (True, "True"), (2.5, "2.5")]),
 ]
+
+
+def as_csv(value: object) -> str:
+    """A cell that pandas writes for a value."""
+    text = pd.DataFrame({"labels": [value]}).to_csv(index=False)
+    ((cell,),) = list(csv.reader(text.splitlines(keepends=True)))[1:]
+    return cell
+
+
+AWKWARD = ["joy", "not now", "it's", 'a "b"', "x, y", "[z]", "back\\", "é", "nan", "...", "a\nb"]
+
+
+@pytest.mark.parametrize(
+    "kind", [list, tuple, np.array, lambda labels: np.array(labels, object), lambda labels: list(np.array(labels))]
+)
+@pytest.mark.parametrize("labels", [AWKWARD, ["fear"], ["joy", "fear"], [f"label {number}" for number in range(99)]])
+def test_lists_in_csv_as_pandas_writes_them(kind, labels):
+    """Arrays have no commas, and long ones have several lines."""
+    assert labels_of(as_csv(kind(labels))) == tuple(labels)
+
+
+def test_arrays_of_numbers_and_of_nothing():
+    for numbers in ([1, 0, 2], [1.0, 0.0], [-1, 20]):
+        assert labels_of(as_csv(np.array(numbers))) == tuple(str(int(number)) for number in numbers)
+    assert labels_of(as_csv(np.array([True, False]))) == ("True", "False")
+    assert labels_of(as_csv(np.array([]))) == labels_of(as_csv(())) == ()
 
 
 def test_values_stay_what_they_are():
@@ -56,6 +85,9 @@ def test_values_stay_what_they_are():
         (labels_of, [["joy"]], "several labels in one row"),
         (labels_of, ["joy", None], "an empty label among several"),
         (labels_of, [0, 1, 1], 'the label "1" twice'),
+        (labels_of, as_csv(np.array(["x"] * 2000)), "numpy has left out values"),
+        (labels_of, as_csv(np.array(["x", None, float("nan")], object)), "an empty label among several"),
+        (label_of, "('a', 'b')", "several labels in one row"),
         (indicator_of, "2", '"2" is neither 0 nor 1'),
         (indicator_of, [1], "neither 0 nor 1"),
         (group_of, ["b"], "a group is a word or a number"),

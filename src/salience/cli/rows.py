@@ -13,7 +13,7 @@ from salience.data.columns import LABELS, Columns, choose_as_trained, usual
 from salience.data.encoding import word_spans
 from salience.data.reading import column_names, stream
 from salience.data.texts import UNKNOWN, Texts
-from salience.data.values import indicator_of, label_columns, label_of, labels_of, text_of, value_in
+from salience.data.values import indicator_of, label_columns, label_of, labels_of, listed_values, text_of, value_in
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed
 from salience.explainers.explain import TEXTS
 from salience.report.terminal import tell
@@ -103,7 +103,7 @@ def read_texts(
         if read == most:
             tell(f"{data}: only its first {most} texts are read")
             break
-        marked = [] if marks is None else marks_in(row.get(marks))
+        marked = [] if marks is None else value_in(row, marks, marks_in, number, data) or []
         words = len(word_spans(text))
         if marks is not None and len(marked) != words:
             misfits[number] = f"{counted(len(marked), 'mark')}, but the text has {counted(words, 'word')}"
@@ -182,4 +182,5 @@ def labels_in(row: Mapping, number: int, data: str, columns: Columns, multi_labe
 
 def marks_in(value: Any) -> list[str]:
     """The marks of a row, one for each word: a list, or a text with white space between them."""
-    return list(map(str, value)) if isinstance(value, list) else ("" if value is None else str(value)).split()
+    found = listed_values(value)
+    return ("" if value is None else str(value)).split() if found is None else list(map(str, found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
@@ -16,6 +17,9 @@ Label: TypeAlias = "str | tuple[str, ...]"  # of a row; a tuple where a row can 
 Value = TypeVar("Value")
 DEEPEST = 100  # levels of lists and objects in one value
 TOO_DEEP = f"lists and objects are nested more than {DEEPEST} levels deep; a row is an object of texts and numbers"
+# A text in quotation marks or a word of a list, also as numpy names the type of it, and the space before another one.
+ATOM = r"""[bu]?'(?:[^'\\]|\\.)*'|[bu]?"(?:[^"\\]|\\.)*"|[^\s,:'"()\[\]{}]+"""
+ITEM = re.compile(rf"""(?:np\.\w+\(({ATOM})\)|({ATOM}))(\s*(?=[\w.'"+-]))?""")
 SWITCHES = {"0": "0", "1": "1", "0.0": "0", "1.0": "1", "false": "0", "true": "1"}
 
 
@@ -103,9 +107,9 @@ def text_of(value: object) -> str | None:
 def listed_values(value: object) -> list[Any] | None:
     """The values of a list, a tuple or a set, also of one that is written as a text; None for anything else."""
     found = value
-    if isinstance(value, str):  # in brackets, as JSON or by Python; otherwise an ordinary text, such as "[other]"
+    if isinstance(value, str):  # in brackets, as JSON, by Python or numpy; otherwise an ordinary text, as "[other]"
         text = value.strip()
-        parsers = (json.loads, ast.literal_eval) if text.startswith(("[", "{")) and text.endswith(("]", "}")) else ()
+        parsers = (json.loads, python_literal) if text.startswith(("[", "{", "(")) and text[-1] in "]})" else ()
         found = None
         for parse in parsers:
             try:
@@ -117,7 +121,23 @@ def listed_values(value: object) -> list[Any] | None:
         raise TypeError(
             f"an object, {quoted(value)}, is no label; write the labels that apply as a list, or as columns of 0 and 1"
         )
-    return list(found) if isinstance(found, list | tuple | set) else None
+    if not isinstance(found, list | tuple | set):
+        return None
+    if any(each is ... for each in found):
+        raise TypeError(
+            f"numpy has left out values of the list {quoted(value)}; write it whole, as array.tolist() or as JSON"
+        )
+    return list(found)
+
+
+def python_literal(text: str) -> Any:
+    """A value as Python or numpy writes it. numpy has no commas, and Python alone would join 'a' 'b' to one text."""
+
+    def with_comma(item: re.Match) -> str:
+        written, space = item[1] or item[2], item[3]
+        return ("None" if written == "nan" else written) + ("" if space is None else f",{space}")
+
+    return ast.literal_eval(ITEM.sub(with_comma, text))
 
 
 def label_of(value: object) -> str | None:
