@@ -53,6 +53,17 @@ def test_safe_csv_leads_formulas_by_an_apostrophe(tmp_path):
         assert found == [[mark + text, "-1.5"] for text in FORMULAS] + [["a=1", "-1.5"], ["", "-1.5"], ["", "-1.5"]]
 
 
+def test_lists_and_objects_are_json_in_csv(tmp_path):
+    values = [["it's", "café"], [], {"a": [1, None, True, {"b": "c"}]}, [[1.5]], {}]
+    rows = [{"value": value} for value in [*values, [float("nan"), float("inf")], pyarrow.scalar(["x"]), [b"x"]]]
+    file = written(tmp_path / "out.csv", rows, {"value": pyarrow.string()})
+    with file.open(newline="", encoding="utf-8") as opened:
+        found = [row["value"] for row in csv.DictReader(opened)]
+    expected = [*values, [None, None], ["x"], ["b'x'"]]
+    assert [json.loads(cell, parse_constant=pytest.fail) for cell in found] == expected
+    assert "café" in found[0]
+
+
 ODD = {
     "timestamp": pyarrow.array([3 * 10**17, 0, None], pyarrow.timestamp("us")),
     "date": pyarrow.array([10**9, 0, None], pyarrow.date32()),

@@ -51,13 +51,15 @@ def cells(row: dict[str, Any], columns: Collection[str]) -> list:
 def csv_writer(file: TextIO, columns: Collection[str], safe: bool) -> Write:
     """Writes rows as csv; `safe` puts an apostrophe before a text that a spreadsheet would take for a formula.
 
-    The header is written with the first rows, not before they are valid.
+    Lists and objects are written as JSON. The header is written with the first rows, not before they are valid.
     """
     writer = csv.writer(file)
     header = [list(columns)]
 
     def cell(value: Any) -> Any:
         value = plain(value)
+        if isinstance(value, (dict, list, tuple)):
+            return as_json(value)
         return f"'{value}" if safe and isinstance(value, str) and value.startswith(FORMULA) else value
 
     def write(rows: list[dict[str, Any]]) -> None:
@@ -97,6 +99,11 @@ def json_value(value: Any) -> Any:
     return plain(value) if hasattr(value, "as_py") else str(value)
 
 
+def as_json(value: Any) -> str:
+    """A list, an object or another value as a text of a column."""
+    return json.dumps(without_nan(value), ensure_ascii=False, default=json_value)
+
+
 def without_nan(value: Any) -> Any:
     """The value with None for every float that is NaN or infinite."""
     value = plain(value)
@@ -114,9 +121,7 @@ def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[
     from pyarrow.parquet import ParquetWriter
 
     def text(value: Any) -> str | None:
-        if value is None or isinstance(value, str):
-            return value
-        return json.dumps(without_nan(value), ensure_ascii=False, default=json_value)
+        return value if value is None or isinstance(value, str) else as_json(value)
 
     def write(rows: list[dict[str, Any]]) -> None:
         arrays, table = [], [cells(row, columns) for row in rows]
