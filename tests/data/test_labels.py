@@ -27,6 +27,7 @@ ORDINARY = [
     ["e", "\u00e9", "\u0435", "e"],  # other characters that look alike
     ["none", "favour", "against", "na", "nano"],  # words of their own
     [str(half / 2) for half in range(1, 11)] * 2,  # half stars
+    [str(2**53), str(2**53 + 1), f"{2**53 + 2}.0", "1e400", "2e400", "9" * 400],  # the same only to floats
 ]
 
 
@@ -43,6 +44,9 @@ REMARKABLE = [  # labels, and what each warning says
      [['" pos" (1 row), "Pos" (1 row), "pos" (2 rows)', "case or space"],
       ['"very  neg" (1 row), "very neg" (1 row)', "case or space"]]),
     (["1", "1.0", "2", "1", "2.5", "x"], [['"1" (2 rows), "1.0" (1 row)', "same number"]]),
+    ([str(2**53 + 1), f"{2**53 + 1}.0", "1e400", "10e399"],
+     [['"10e399" (1 row), "1e400" (1 row)', "same number"],
+      [f'"{2**53 + 1}" (1 row), "{2**53 + 1}.0" (1 row)', "same number"]]),
     (["inf", "INF", "a", "b"], [['"INF" (1 row), "inf" (1 row)', "case"]]),
     *[([one, one, other, "bad"], [[f"{json.dumps(one)} (2 rows)", f"{json.dumps(other)} (1 row)", "invisible"]])
       for one, other in (("caf\u00e9", "cafe\u0301"), ("pos", "pos\u200b"), ("pos", "\ufeffpos"), ("x2", "x\u00b2"),
@@ -95,6 +99,7 @@ def test_labels_that_training_never_saw_have_the_one_that_is_meant_beside_them(c
     assert '"zzz" (1 time: row 6)' in message
     for written, known in (("0", "0.0"), ("0.0", "0"), ("+1", "1"), ("01", "1")):
         assert f'; it is "{known}" in the training data' in complaint(encode, [written], [known, "10"], "a.csv", [3])
+    assert "; it is" not in complaint(encode, [str(2**53 + 1)], [str(2**53), "1"], "a.csv", [3])
 
 
 # Weights in the loss: against the definition and scikit-learn's "balanced".

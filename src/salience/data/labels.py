@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> l
     alike, equal = defaultdict(list), defaultdict(list)
     for name in label_names(counts):
         alike[visible(name)].append(name)
-        if (value := number_in(name)) is not None and math.isfinite(value):
+        if (value := number_in(name)) is not None and value.is_finite():
             equal[value].append(name)
     for names in alike.values():
         if len(names) > 1 and len({without_case_and_space(name) for name in names}) == 1:
@@ -98,10 +99,12 @@ def visible(name: str) -> str:
     return unicodedata.normalize("NFKC", without_case_and_space(name))
 
 
-def number_in(name: str) -> float | None:
+def number_in(name: str) -> Decimal | None:
+    """The number that a label is, exactly: floats are equal for different whole numbers above 2**53."""
     try:
-        return float(name)
-    except ValueError:
+        float(name)  # Decimal takes more words than "nan", such as "NaN1"
+        return Decimal(name)
+    except (ValueError, ArithmeticError):
         return None
 
 
@@ -110,7 +113,8 @@ def fraction_among(names: Iterable[str]) -> str | None:
     values = {name: number_in(name) for name in names}
     if None in values.values():
         return None
-    return next((name for name, value in values.items() if value and value % 1 and math.isfinite(value)), None)
+    finite = {name: value for name, value in values.items() if value is not None and value.is_finite()}
+    return next((name for name, value in finite.items() if value != value.to_integral_value()), None)
 
 
 def encode(labels: Sequence[Label], names: Sequence[str], source: str, rows: Sequence[int]) -> np.ndarray:
