@@ -38,6 +38,9 @@ FILES = {  # name: encoding, the file, and what the copy begins with
         "\ufefflabel,text",
     ),
     "wide.csv": ("utf-16", "label,text\na,1\nb,2\na,3\nb,4\n\"a, or so\",5\nb,6\n", "label,text"),
+    "declared.csv": (
+        "utf-8", "sep=|\r\nlabel|text\na|1\nb|2\na|3\nb|4\na, or so|5\nb|6\n", "sep=|\r\nlabel|text\r\na|1"
+    ),
     "unquoted.tsv": (
         "utf-8",
         'text\tlabel\n"open\ta\ntwo\tb\nthree\ta\n"four\tb\nfive\ta, or so\nsix\tb\n',

@@ -93,6 +93,12 @@ READ = {  # content of a file, encoding, rows
         "a.tsv", 'text\tlabel\n"open and never closed\t1\nsaid "so" he\t0\n"whole"\t1\n', "utf-8",
         [{"text": '"open and never closed', "label": "1"}, {"text": 'said "so" he', "label": "0"},
          {"text": '"whole"', "label": "1"}]),
+    "a delimiter that Excel declares": ("a.csv", '\ufeffsep=;\r\ntext;label\r\n"a;b, c";1\r\n', "utf-8",
+                                        [{"text": "a;b, c", "label": "1"}]),
+    "a delimiter that no file has otherwise": ("a.tsv", "SEP=|\na,b|label\nc,d|1\n", "utf-8",
+                                               [{"a,b": "c,d", "label": "1"}]),
+    "a declared tab": ("a.csv", "sep=\t\n\ntext, more\tlabel\na\tb\n", "utf-8", [{"text, more": "a", "label": "b"}]),
+    "a column named so": ("a.csv", "sep=a\nsep=;\n", "utf-8", [{"sep=a": "sep=;"}]),
     "an encoding by name": ("a.csv", "text\ncafé “x”\n".encode("cp1252"), "cp1252", [{"text": "café “x”"}]),
     "UTF-16 without a mark": ("a.csv", "text\na\n".encode("utf-16-le"), "utf-16-le", [{"text": "a"}]),
     "half characters, which UTF-7 can write": ("a.csv", b"text\na" + b"+2D0-\n", "utf-7", [{"text": "a\ufffd"}]),
@@ -169,6 +175,8 @@ BAD = [
         ("a.csv", f'\ntext,label\n"two\nlines",x\n\n{line}\nd,e\n', "utf-8", ["line 6", fields, "header has 2"])
         for line, fields in (("a,b,c", "3 fields"), ("a", "1 field,"))
     ],
+    ("a.csv", "sep=;\ntext;label\na;b\nc\n", "utf-8", ["line 4", "1 field,", "header has 2", '";"']),
+    ("a.csv", "sep=;\n\n", "utf-8", ["empty"]),
     *[
         ("a.csv", f"text,label\na,b\n{row}" + "c,d\n" * 10, "utf-8", ["line 3", "quotation mark", 'write "" for "'])
         for row in ('"never closed,x\n', '"not "doubled",x\n')

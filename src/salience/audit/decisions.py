@@ -18,7 +18,7 @@ from typing import Any
 from salience.audit.findings import Finding, named, rows_of, written
 from salience.data.columns import Columns
 from salience.data.labels import separate
-from salience.data.reading import header_delimiter, stream, suffix_of
+from salience.data.reading import delimiter_of, stream, suffix_of
 from salience.data.tables import python_values, seekable
 from salience.data.texts import Texts
 from salience.data.values import Label, indicator_of, labels_of, listed_values
@@ -251,7 +251,8 @@ def write_rows(
         if suffix in (".csv", ".tsv"):
             # Unquoted, a name with a mark of these could be taken for several columns.
             misleading = any(mark in name for name in columns for mark in ",;\t")
-            delimiter = "\t" if suffix == ".tsv" else header_delimiter(data, encoding)
+            delimiter, declaration = delimiter_of(data, encoding)
+            copy.write(declaration)
             writer = csv.DictWriter(
                 copy, columns, delimiter=delimiter, quoting=csv.QUOTE_ALL if misleading else csv.QUOTE_MINIMAL
             )

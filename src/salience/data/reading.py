@@ -29,18 +29,20 @@ if TYPE_CHECKING:
 LONGEST_FIELD = 2**31 - 1
 CHUNK = 1 << 20  # characters of a JSON array that are read at a time
 LONGEST_WORD = 12  # characters of a word or an escape that the end of a piece may have cut: "-Infinity" has 9
+DECLARATION = re.compile(r'sep=([^\w"\r\n])\s*', re.IGNORECASE)  # of a delimiter, as "sep=;" in the first line
 AN_OBJECT = re.compile(r"[^\s,]")  # its beginning, or that of anything else in an array
 
 
-def delimited_rows(
-    path: Path, encoding: str, delimiter: str | None = None, quoting: int | None = None
-) -> Iterator[dict]:
-    """Yields the rows of a file with a header. Without a delimiter, it is comma, semicolon or tab."""
-    delimiter = delimiter or header_delimiter(path, encoding)
-    if quoting is None:
-        quoting = csv.QUOTE_NONE if delimiter == "\t" and quotes_are_text(path, encoding) else csv.QUOTE_MINIMAL
+def delimited_rows(path: Path, encoding: str) -> Iterator[dict]:
+    """Yields the rows of a csv or tsv file, which has a header."""
+    delimiter, _ = delimiter_of(path, encoding)
+    quoting = csv.QUOTE_NONE if delimiter == "\t" and quotes_are_text(path, encoding) else csv.QUOTE_MINIMAL
+    yield from divided_rows(path, encoding, delimiter, quoting)
+
+
+def divided_rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[dict]:
     with readable_text(path, encoding) as file:
-        first, line = first_line(file, path)
+        _, first, line = first_lines(file, path)
         if 3 * first.count("\0") > len(first):  # UTF-16 without a mark: every second byte is NUL
             raise InputError(
                 f"{path}: every second character of the header is NUL; name the encoding of the file, such as "
@@ -78,18 +80,29 @@ def fields_of(lines: Iterable[str], **options: Any) -> Any:
     return csv.reader(lines, **options)
 
 
-def first_line(file: TextIO, path: Path) -> tuple[str, int]:
+def first_lines(file: TextIO, path: Path) -> tuple[str, str, int]:
+    """The line by which Excel declares the delimiter, or nothing; the header; and the number of its line."""
+    declaration = ""
     for number, line in enumerate(file, 1):
-        if line.strip():
-            return line, number
+        if not declaration and DECLARATION.fullmatch(line):
+            declaration = line
+        elif line.strip():
+            return declaration, line, number
     raise InputError(f"{path}: the file is empty; it needs a header and rows")
 
 
-def header_delimiter(path: Path, encoding: str) -> str:
-    """The delimiter that divides the header into the most fields, since spreadsheets write all three."""
+def delimiter_of(path: Path, encoding: str) -> tuple[str, str]:
+    """The delimiter of a csv or tsv file, and the line by which Excel declares it, or nothing.
+
+    Where a csv file declares none, it divides the header into the most fields, since spreadsheets write all three.
+    """
     with readable_text(path, encoding) as file:
-        header, _ = first_line(file, path)
-    return max(",;\t", key=lambda delimiter: len(next(fields_of([header], delimiter=delimiter))))
+        declaration, header, _ = first_lines(file, path)
+    if found := DECLARATION.fullmatch(declaration):
+        return found[1], declaration
+    if suffix_of(path) == ".tsv":
+        return "\t", ""
+    return max(",;\t", key=lambda delimiter: len(next(fields_of([header], delimiter=delimiter)))), ""
 
 
 def quotes_are_text(path: Path, encoding: str) -> bool:
@@ -97,7 +110,7 @@ def quotes_are_text(path: Path, encoding: str) -> bool:
 
     def is_complete(quoting: int) -> bool:
         try:
-            deque(delimited_rows(path, encoding, "\t", quoting), maxlen=0)
+            deque(divided_rows(path, encoding, "\t", quoting), maxlen=0)
         except InputError:
             return False
         return True
@@ -231,7 +244,7 @@ class Reader:
 # Suffix -> reader. Every file may also be gzipped, if its reader opens it by `salience.files`.
 READERS = {
     ".csv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding), texts_only=True),
-    ".tsv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding, "\t"), texts_only=True),
+    ".tsv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding), texts_only=True),
     ".jsonl": Reader(lambda path, encoding, columns: object_rows(path, encoding)),
     ".json": Reader(lambda path, encoding, columns: object_rows(path, encoding)),
     ".parquet": Reader(
