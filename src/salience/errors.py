@@ -22,6 +22,10 @@ class InputError(ValueError):
         super().__init__(" ".join(message.splitlines()))
 
 
+class InputWarning(UserWarning):
+    """What is likely wrong in the user's input, in one line; the command line shows it as it is."""
+
+
 def unknown(kind: str, word: object, words: Iterable[str]) -> InputError:
     """The error for an unknown name of a kind such as "method": it lists the known names and suggests the nearest."""
     words = list(words)

@@ -128,6 +128,16 @@ def test_rows_without_text_keep_their_place(place, salience, tmp_path):
     assert [row["predicted"] is None for row in read(output)] == [False, True, True, False]
 
 
+def test_rows_that_a_quotation_mark_hides_are_told_in_one_line(place, salience, tmp_path):
+    (tmp_path / "data.csv").write_text('id,text\n1,"a cup\n2,a song\n3,the end"\n')
+    answer = salience("predict", place.model, tmp_path / "data.csv", "--output", tmp_path / "out.csv")
+    told = [line for line in answer.err.splitlines() if "lines 2 to 4" in line]
+    assert answer.code == 0 and len(told) == 1 and told[0].startswith(f"{tmp_path / 'data.csv'}: lines that"), (
+        answer.err
+    )
+    assert "Warning" not in answer.err and len(read(tmp_path / "out.csv")) == 1
+
+
 def test_long_texts_are_cut_and_counted(place, salience, tmp_path):
     data = write_csv(tmp_path / "long.csv", [("a cup",), ("very " * 400,)], ("text",))
     answer = salience("predict", place.model, data)

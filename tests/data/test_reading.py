@@ -9,14 +9,17 @@ import os
 import subprocess
 import sys
 import tracemalloc
+import warnings
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from written import NAMES, ROWS, content, table
 
 from salience.data.reading import column_names, column_types, may_go_on, stream
+from salience.errors import InputWarning
 
 TEXT = st.text()  # with control characters and every other one; half characters are tested by themselves
 VALUES = st.recursive(
@@ -127,6 +130,73 @@ def test_half_characters_are_replaced_wherever_they_stand(write, form):
     source = write("rows.jsonl", form % row)
     assert list(stream(source)) == [{"te\ufffdxt": "a\ufffd", "list": ["\ufffd", {"\ufffd": "b"}]}]
     assert column_names(source) == ["te\ufffdxt", "list"]
+
+
+# Quotation marks that hold rows together: in a file that does not quote, or in one that does.
+
+TEXTS = ["fine", '"Good film', "so", "said he", "good", "x", '"whole"', "y", "z", "a", "b", "c", 'bad one"', "end"]
+STRAY = [{"text": text, "label": "pos" if number % 3 else "neg"} for number, text in enumerate(TEXTS)]
+STRAY_TSV = "".join(f"{row['text']}\t{row['label']}\n" for row in [{"text": "text", "label": "label"}, *STRAY])
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", ["stray.tsv", "stray.csv", "stray.tsv.gz"])
+def test_stray_quotation_marks_hide_no_rows(write, name, ending):
+    for left_out in (None, '"whole"'):
+        rows = [row for row in STRAY if row["text"] != left_out]
+        lines = [line for line in STRAY_TSV.splitlines() if left_out is None or not line.startswith(left_out)]
+        with warnings.catch_warnings(action="error"):
+            assert list(stream(write(name, ending.join(lines)))) == rows
+
+
+MULTI_LINE = [
+    "one line", "two\nlines", "a tab\there", "a\tb\nc\td\ne\tf", "a\tb\nc\td\te", "the end\n", '"', "\n", "a\nb\nc",
+    'he said "no"\nand left', "I liked it, really\nand would go again", "Dear all,\nthe meeting", '"so"\tneg\n"no"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+@pytest.mark.parametrize("order", [["text", "label"], ["label", "text"], ["label", "text", "more"], ["text"]])
+def test_properly_quoted_files_are_read_as_pandas_writes_them(write, delimiter, ending, quoting, order):
+    table = pd.DataFrame({"text": MULTI_LINE, "label": "pos", "more": "x"})[order]
+    content = table.to_csv(sep=delimiter, index=False, lineterminator=ending, quoting=quoting)
+    with warnings.catch_warnings(action="error"):
+        assert list(stream(write("rows.csv", content))) == table.to_dict("records")
+
+
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_a_single_text_whose_lines_look_like_rows_is_one_where_the_file_tells(write, quoting):
+    """By a header in quotation marks, or by the ends of its lines."""
+    rows = [{"text": "a\tb\nc", "label": "x"}, {"text": "d", "label": "y"}]
+    content = pd.DataFrame(rows).to_csv(
+        sep="\t", index=False, quoting=quoting, lineterminator="\r\n" if quoting == csv.QUOTE_MINIMAL else "\n"
+    )
+    with warnings.catch_warnings(action="error"):
+        assert list(stream(write("rows.tsv", content))) == rows
+
+
+JOINED = {  # rows that are read as quoted, with a warning: the file, its rows, and what is told
+    "in csv": ("a.csv", 'text,label\nfine,neg\n"Good film,pos\nnice,neg\nbad one",neg\nend,pos\n', 3,
+               ["one text in 1 row", "lines 3 to 5"]),
+    "with a declared delimiter": ("a.csv", 'sep=|\nlabel|text\npos|"Good film\nneg|bad"\n', 1, ["lines 3 to 4"]),
+    "beside a text of two lines": ("a.tsv", STRAY_TSV.replace('"whole"', "w") + '"two\nlines"\tpos\n', 4,
+                                   ["in 1 row", "lines 3 to 14"]),
+    "over an empty line": ("a.tsv", 'text\tlabel\n"Good film\tpos\n\nbad one"\tneg\n', 1, ["lines 2 to 4"]),
+    "twice": ("a.csv", 'text,label\n"a,x\nb",x\n"c,y\nd",y\n', 2, ["one text in 2 rows", "lines 2 to 3"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", JOINED)
+def test_rows_that_a_quotation_mark_may_have_joined_are_told(write, case):
+    name, content, rows, told = JOINED[case]
+    source = write(name, content)
+    with pytest.warns(InputWarning) as found:
+        assert len(list(stream(source))) == rows
+    (message,) = (str(each.message) for each in found)
+    assert message.startswith(f"{source}: ") and len(message.splitlines()) == 1
+    assert all(part in message for part in told), message
 
 
 # Columns and their types.

@@ -6,9 +6,11 @@ import errno
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 import typer
 
@@ -16,7 +18,7 @@ from salience._version import __version__
 from salience.cli import analyse
 from salience.cli.options import Command
 from salience.cli.settings import instead_of
-from salience.errors import InputError, one_line, printable
+from salience.errors import InputError, InputWarning, one_line, printable
 from salience.processes import keep_freed_memory, world_size
 
 # Each is a function in a file of its name.
@@ -84,7 +86,8 @@ def main(arguments: Sequence[str]) -> int:
     set_environment()
     keep_freed_memory()
     try:
-        code = program()(args=arguments, prog_name="salience", standalone_mode=False) or 0
+        with input_warnings():
+            code = program()(args=arguments, prog_name="salience", standalone_mode=False) or 0
     except KeyboardInterrupt:  # since version 0.29, typer returns the exit code instead
         code = INTERRUPTED
     except Exception as error:
@@ -150,6 +153,24 @@ def complain(message: str, code: int) -> int:
     """Prints an error message on standard error, and returns the exit code."""
     print(f"salience: {printable(message)}", file=sys.stderr)
     return code
+
+
+@contextmanager
+def input_warnings() -> Iterator[None]:
+    """Inside the `with`, each warning about what the user gives is a line on standard error, once."""
+    told = set()
+    with warnings.catch_warnings():
+        show_other = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, InputWarning):
+                show_other(message, category, *place, **more)
+            elif (line := str(message)) not in told:
+                told.add(line)
+                print(printable(line), file=sys.stderr)
+
+        warnings.showwarning = show
+        yield
 
 
 def set_environment() -> None:

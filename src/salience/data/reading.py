@@ -10,6 +10,7 @@ import csv
 import errno
 import json
 import re
+import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from salience.data.values import TOO_DEEP, checked_names, well_formed, well_formed_value
-from salience.errors import InputError, counted, listed, nearest, quoted
+from salience.errors import InputError, InputWarning, counted, listed, nearest, quoted
 from salience.files import readable_text
 
 if TYPE_CHECKING:
@@ -33,14 +34,52 @@ DECLARATION = re.compile(r'sep=([^\w"\r\n])\s*', re.IGNORECASE)  # of a delimite
 AN_OBJECT = re.compile(r"[^\s,]")  # its beginning, or that of anything else in an array
 
 
+@dataclass
+class Joined:
+    """Counts the rows of several lines, and among them those whose lines look like rows of their own.
+
+    A text that begins with a quotation mark, in a file that does not quote, joins all rows up to a later mark.
+    """
+
+    several: int = 0
+    suspect: int = 0
+    complete: int = 0  # of the suspect ones, those without an empty line
+    first: str = ""  # the lines of the first suspect one
+
+    def add(self, fields: list[str], delimiter: str, ending: str, start: int, end: int) -> None:
+        """Counts a row, in the lines `start` to `end` of a file whose lines end with `ending`."""
+        self.several += 1
+        if any('"' in field for field in fields if ending in field):  # it was doubled, so that the file does quote
+            return
+        lines = delimiter.join(fields).split(ending)
+        whole = [line for line in lines if line.strip() or delimiter in line]
+        if len(whole) < 2 or any(line.count(delimiter) != len(fields) - 1 for line in whole):
+            return
+        # A space follows the commas of prose.
+        if delimiter != "\t" and any(re.search(re.escape(delimiter) + r"(?!\S)", line) for line in whole):
+            return
+        self.suspect += 1
+        self.complete += len(whole) == len(lines)
+        self.first = self.first or f"lines {start} to {end}"
+
+
 def delimited_rows(path: Path, encoding: str) -> Iterator[dict]:
-    """Yields the rows of a csv or tsv file, which has a header."""
+    """Yields the rows of a file with a header. Warns of rows that a quotation mark may have joined."""
     delimiter, _ = delimiter_of(path, encoding)
     quoting = csv.QUOTE_NONE if delimiter == "\t" and quotes_are_text(path, encoding) else csv.QUOTE_MINIMAL
-    yield from divided_rows(path, encoding, delimiter, quoting)
+    joined = Joined()
+    yield from divided_rows(path, encoding, delimiter, quoting, joined)
+    if joined.suspect:
+        warnings.warn(
+            f"{path}: lines that each look like a row are one text in {counted(joined.suspect, 'row')}, the first in "
+            f"{joined.first}; if the quotation mark at its beginning is of the text itself, write that text in double "
+            'quotes, with "" for " inside',
+            InputWarning,
+            stacklevel=1,
+        )
 
 
-def divided_rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Iterator[dict]:
+def divided_rows(path: Path, encoding: str, delimiter: str, quoting: int, joined: Joined) -> Iterator[dict]:
     with readable_text(path, encoding) as file:
         _, first, line = first_lines(file, path)
         if 3 * first.count("\0") > len(first):  # UTF-16 without a mark: every second byte is NUL
@@ -58,8 +97,12 @@ def divided_rows(path: Path, encoding: str, delimiter: str, quoting: int) -> Ite
                 names[0] = "index"  # pandas writes its index without a name
             names = checked_names(names, path)
             line = skipped + reader.line_num + 1
+            ending = first[len(first.rstrip("\r\n")) :]
+            counts = len(names) > 1 and '"' not in first  # where the header is quoted, the rows are too
             for fields in reader:
                 if len(fields) == len(names):
+                    if counts and line < (end := skipped + reader.line_num):
+                        joined.add(fields, delimiter, ending, line, end)
                     yield dict(zip(names, fields, strict=True))
                 elif fields and (len(fields) > 1 or fields[0].strip()):
                     raise InputError(
@@ -106,16 +149,21 @@ def delimiter_of(path: Path, encoding: str) -> tuple[str, str]:
 
 
 def quotes_are_text(path: Path, encoding: str) -> bool:
-    """Whether a tab-separated file was written without quoting, as those of GLUE: only so its rows are complete."""
+    """Whether a tab-separated file was written without quoting, as those of GLUE.
+
+    All rows are complete only so; or with quoting too, but then each line of every row of several lines is also one.
+    """
+    joined = Joined()
 
     def is_complete(quoting: int) -> bool:
         try:
-            deque(divided_rows(path, encoding, "\t", quoting), maxlen=0)
+            deque(divided_rows(path, encoding, "\t", quoting, joined), maxlen=0)
         except InputError:
             return False
         return True
 
-    return not is_complete(csv.QUOTE_MINIMAL) and is_complete(csv.QUOTE_NONE)
+    quotes = is_complete(csv.QUOTE_MINIMAL) and not 0 < joined.several == joined.complete
+    return not quotes and is_complete(csv.QUOTE_NONE)
 
 
 def object_rows(path: Path, encoding: str) -> Iterator[dict]:
