@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import errno
 import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import shutil
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from glob import escape
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -22,12 +26,53 @@ from filelock import FileLock, Timeout
 
 from salience.errors import InputError, quoted, unknown
 
-GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"  # the first bytes of such files
+ZIP = b"PK\x03\x04"  # the first bytes of such a file
 COMMON_ENCODINGS = ["utf-8", "utf-16", "cp1252", "latin-1"]
 # Encodings by the names that Python's codecs have for them, as a user writes them.
 BY_BYTE = {"cp1252": "cp1252 (Windows)", "iso8859-1": "latin-1"}
 UNFINISHED = ".unfinished"  # suffix of temporary names
 TRIES = 100  # to acquire a lock while files and folders come and go
+
+
+@dataclass(frozen=True)
+class Packing:
+    """A way to compress files.
+
+    Args:
+        name: for messages.
+        begin: what such files may begin with.
+        open: gives the unpacked bytes of a file, with `peek`; `pack`: packs bytes, equal ones to equal ones.
+    """
+
+    name: str
+    begin: tuple[bytes, ...]
+    open: Callable[[Path], Any]
+    pack: Callable[[bytes], bytes]
+
+
+def open_zst(path: Path) -> io.BufferedReader:
+    import pyarrow  # which is slow to import
+
+    return io.BufferedReader(pyarrow.input_stream(open(path, "rb"), compression="zstd"))
+
+
+def pack_zst(content: bytes) -> bytes:
+    import pyarrow
+
+    return pyarrow.compress(content, "zstd", asbytes=True)
+
+
+PACKINGS = {  # by suffix
+    ".gz": Packing("gzip", (b"\x1f\x8b",), gzip.open, partial(gzip.compress, mtime=0)),
+    ".bz2": Packing("bzip2", tuple(b"BZh%d1AY&SY" % size for size in range(1, 10)), bz2.open, bz2.compress),
+    ".xz": Packing("xz", (b"\xfd7zXZ\0",), lzma.open, lzma.compress),
+    ".zst": Packing("zstd", (b"\x28\xb5\x2f\xfd",), open_zst, pack_zst),
+}
+
+
+def packing_of(path: Path) -> Packing | None:
+    """How a file is compressed, by its name."""
+    return PACKINGS.get(path.suffix.lower())
 
 
 class Occupied(InputError):
@@ -137,25 +182,27 @@ def leftovers(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def readable(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, decompressed if its name ends in .gz; an `InputError` if it cannot be read."""
+    """The bytes of a file, decompressed if its name says so; an `InputError` if it cannot be read."""
+    packing = packing_of(path)
     try:
-        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb") as file:
+        with open(path, "rb") if packing is None else packing.open(path) as file:
             yield cast(BinaryIO, file)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+        if packing is None or getattr(error, "errno", None) is not None:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"{path}: the file cannot be read ({reason})") from error
         raise InputError(
-            f"{path}: the gzip file is damaged or cut off ({error}); download it or compress it again"
+            f"{path}: the {packing.name} file is damaged or cut off ({error}); download it or compress it again"
         ) from error
-    except OSError as error:
-        raise InputError(f"{path}: the file cannot be read ({error.strerror or error})") from error
 
 
 @contextmanager
 def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[TextIO]:
-    """The text of a file, decompressed if its name ends in .gz, without a byte order mark; `newline` as for `open`.
+    """The text of a file, decompressed if its name says so, without a byte order mark; `newline` as for `open`.
 
     Raises:
-        InputError: the encoding is unknown, the file cannot be read, is gzip or zip by its first bytes, or is not in
-            this encoding (names the line and the byte).
+        InputError: the encoding is unknown, the file cannot be read, is compressed by its first bytes and not by its
+            name, or is not in this encoding (names the line and the byte).
     """
     try:
         name = codecs.lookup(encoding).name
@@ -165,11 +212,13 @@ def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[Text
     try:
         without_mark = "utf-8-sig" if name == "utf-8" else name
         with readable(path) as file:
-            first = file.peek(4)[:4]  # type: ignore[attr-defined]  # buffered files and gzip files have it
-            if first.startswith(GZIP):
-                again = path.suffix.lower() == ".gz"
-                what = "it is packed twice, unpack it once" if again else f"rename it to {quoted(path.name + '.gz')}"
-                raise InputError(f"{path}: begins like a gzip file; {what}")
+            first = file.peek(10)[:10]  # type: ignore[attr-defined]  # buffered and packed files have it
+            for suffix, packing in PACKINGS.items():
+                if first.startswith(packing.begin):
+                    mend = "it is packed twice, unpack it once"
+                    if packing_of(path) is None:
+                        mend = f"rename it to {quoted(path.name + suffix)}"
+                    raise InputError(f"{path}: begins like a {packing.name} file; {mend}")
             if first.startswith(ZIP):
                 raise InputError(f"{path}: begins like a zip file, as .xlsx are; save it as csv")
             with io.TextIOWrapper(file, without_mark, newline=newline) as text:
@@ -183,8 +232,7 @@ def undecodable(path: Path, encoding: str) -> InputError:
     decoder = codecs.getincrementaldecoder(encoding)()
     line, offset = 0, 0
     with readable(path) as file:
-        first_bytes = file.read(2)
-        file.seek(0)
+        first_bytes = file.peek(2)[:2]  # type: ignore[attr-defined]
         try:
             while chunk := file.readline():
                 line += 1

@@ -1,18 +1,17 @@
-import gzip
-
 import pytest
+from written import packed
 
 from salience.errors import InputError
 
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a file into the test's folder, packed if its name ends in .gz, and returns its path as a string."""
+    """Writes a file into the test's folder, packed if its name says so, and returns its path as a string."""
 
     def write(name: str, content: str | bytes, encoding: str = "utf-8") -> str:
         content = content.encode(encoding) if isinstance(content, str) else content
         path = tmp_path / name
-        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        path.write_bytes(packed(content, path.suffix))
         return str(path)
 
     return write

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from written import NAMES, ROWS, content, table
+from written import NAMES, PACKED, ROWS, content, packed, table
 
 from salience.data.reading import column_names, column_types, may_go_on, stream
 from salience.errors import InputWarning
@@ -66,10 +66,10 @@ def test_any_json(write, rows, form, ascii, packed, chunk):
         assert list(stream(write(f"any.json{packed}", text))) == rows
 
 
-@pytest.mark.parametrize("packed", ["", ".gz"])
+@pytest.mark.parametrize("suffix", ["", *PACKED])
 @pytest.mark.parametrize("name", content(ROWS))
-def test_every_format_gives_back_every_text(write, name, packed):
-    source = write(name.upper() + packed, content(ROWS)[name])
+def test_every_format_gives_back_every_text(write, name, suffix):
+    source = write(name.upper() + suffix, content(ROWS)[name])
     assert list(stream(source)) == list(stream(Path(source))) == ROWS
     assert column_names(source) == NAMES
 
@@ -231,10 +231,10 @@ assert not {{'torch', 'transformers', 'datasets', 'sklearn', 'pandas', 'pyarrow'
 # Files that cannot be read: name, content, encoding, and what the line must say beside the name of the file.
 
 
-PACKED = gzip.compress(table(ROWS).encode())
+GZIPPED = gzip.compress(table(ROWS).encode())
 DEEP = ["line 1", "nested more than 100 levels deep"]
 BAD = [
-    ("a.doc", "x", "utf-8", ['".doc"', ".csv, .tsv, .jsonl, .json, .parquet", ".gz"]),
+    ("a.doc", "x", "utf-8", ['".doc"', ".csv, .tsv, .jsonl, .json, .parquet", ".gz, .bz2, .xz, .zst"]),
     ("a.xlsx", "x", "utf-8", ['".xlsx"', "save it as csv"]),
     *[(f"a.{kind}", "", "utf-8", ["empty (0 bytes)"]) for kind in ("csv", "tsv", "jsonl", "json", "parquet")],
     *[(f"a.{kind}", blank, "utf-8", ["empty"]) for kind in ("csv", "tsv.gz") for blank in (" \n\n\t\n", "\ufeff\n")],
@@ -278,10 +278,10 @@ BAD = [
     ],
     # Bytes that are no text
     *[
-        (f"a.csv{packed}", mark + before + b"caf\xe9,b\nc,d\n", "utf-8", [
+        (f"a.csv{suffix}", mark + before + b"caf\xe9,b\nc,d\n", "utf-8", [
             f"line {good + 2}", f"byte offset {len(mark + before) + 3}:", "not UTF-8", "cp1252 (Windows) or latin-1"
         ])
-        for packed in ("", ".gz") for mark in (b"", codecs.BOM_UTF8) for good in (1, 5000)
+        for suffix in ("", *PACKED) for mark in (b"", codecs.BOM_UTF8) for good in (1, 5000)
         for before in [b"text,label\n" + "gut,süß\n".encode() * good]
     ],
     ("a.jsonl", b'{"a": "b"}\n{"a": "\xff"}\n', "utf-8", ["line 2", "byte offset 18:", "not UTF-8"]),
@@ -293,9 +293,11 @@ BAD = [
     *[("a.csv", "a\nb\n", wrong, [f'"{wrong}"', "cp1252, latin-1, utf-16, utf-8"])
       for wrong in ("utf8x", "base64", "undefined")],
     # Packed files
-    ("fake.csv", PACKED, "latin-1", ["gzip", 'rename it to "fake.csv.gz"']),
-    ("fake.jsonl", PACKED, "utf-8", ["gzip", 'rename it to "fake.jsonl.gz"']),
-    ("twice.csv.gz", PACKED, "utf-8", ["packed twice"]),
+    *[
+        (f"fake.{kind}", packed(b"text\na\n", suffix), encoding, [f'rename it to "fake.{kind}{suffix}"'])
+        for suffix in PACKED for kind, encoding in (("csv", "latin-1"), ("jsonl", "utf-8"))
+    ],
+    *[(f"twice.csv{suffix}", GZIPPED, "utf-8", ["gzip", "packed twice"]) for suffix in PACKED],
     ("sheet.csv", b"PK\x03\x04\x14\x00", "utf-8", ["zip file", "save it as csv"]),
 ]  # fmt: skip
 
@@ -321,12 +323,14 @@ def test_a_fault_in_a_long_array_is_named_without_reading_all_of_it(write, compl
     assert max(read) < 200
 
 
-@pytest.mark.parametrize("content", [b"no gzip at all", PACKED[:-20]])
-def test_a_broken_gzip_file(tmp_path, complaint, content):
-    path = tmp_path / "rows.csv.gz"
-    path.write_bytes(content)
-    message = complaint(lambda: list(stream(path)))
-    assert message.startswith(f"{path}: ") and "damaged or cut off" in message
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", PACKED)
+def test_a_broken_packed_file(tmp_path, complaint, suffix, kind):
+    path = tmp_path / f"rows.{kind}{suffix}"
+    for damaged in (b"not packed at all", packed(table(ROWS).encode(), suffix)[:-20]):
+        path.write_bytes(damaged)
+        message = complaint(lambda: list(stream(path)))
+        assert message.startswith(f"{path}: the ") and "file is damaged or cut off" in message
 
 
 # Sources that are no file.

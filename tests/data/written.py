@@ -1,8 +1,11 @@
 """Rows with nasty texts, and files that hold them."""
 
+import bz2
 import csv
+import gzip
 import io
 import json
+import lzma
 
 import pyarrow
 import pyarrow.parquet
@@ -14,6 +17,21 @@ NASTY = [
 ]  # fmt: skip
 ROWS = [{"text": text, "label": f"{number:03}"} for number, text in enumerate(NASTY)]
 NAMES = ["text", "label"]
+
+
+def zstd(content: bytes) -> bytes:
+    """As the zstd program packs a stream."""
+    file = pyarrow.BufferOutputStream()
+    with pyarrow.CompressedOutputStream(file, "zstd") as stream:
+        stream.write(content)
+    return file.getvalue().to_pybytes()
+
+
+PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd}  # by suffix
+
+
+def packed(content: bytes, suffix: str) -> bytes:
+    return PACKED[suffix](content) if suffix in PACKED else content
 
 
 def table(rows: list[dict], delimiter: str = ",", **options) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ from salience.data.texts import Texts
 from salience.data.values import Label, indicator_of, labels_of, listed_values
 from salience.data.writing import FORMULA
 from salience.errors import InputError, listed, quoted, unknown
-from salience.files import readable, readable_text, whole_file
+from salience.files import packing_of, readable, readable_text, whole_file
 
 COLUMNS = ("row", "label", "suggested", "decision", "reason", "text")
 KEEP, DELETE, RELABEL = "keep", "delete", "relabel"
@@ -166,7 +165,7 @@ def write_corrected(
     data: Path, output: Path, label: str | tuple[str, ...], encoding: str, labels: Mapping[int, Label],
     changes: Mapping[int, Label | None], separator: str | None = None,
 ) -> None:  # fmt: skip
-    """Writes a copy of a file with changed labels and without the deleted rows, gzipped if its name ends in .gz.
+    """Writes a copy of a file with changed labels and without the deleted rows, compressed if its name says so.
 
     `label` is the column of the labels, or the columns of 0 and 1; `labels` are those of each row that has some;
     `changes` are as of `read_decisions`; `separator` is of labels that are joined in one text.
@@ -193,8 +192,8 @@ def write_corrected(
             rows = list(stream(data, encoding))
             kept = relabelled(rows, label, labels, changes, separator, in_ascii)
             write_rows(unfinished, [rows[place] for place in kept], list(rows[0]), data, encoding, in_ascii)
-        if output.suffix.lower() == ".gz":
-            unfinished.write_bytes(gzip.compress(unfinished.read_bytes(), mtime=0))  # the same copy has the same bytes
+        if packing := packing_of(output):
+            unfinished.write_bytes(packing.pack(unfinished.read_bytes()))
 
 
 def relabelled(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from salience.data.values import TOO_DEEP, checked_names, well_formed, well_formed_value
 from salience.errors import InputError, InputWarning, counted, listed, nearest, quoted
-from salience.files import readable_text
+from salience.files import PACKINGS, packing_of, readable_text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -289,7 +289,7 @@ class Reader:
     texts_only: bool = False
 
 
-# Suffix -> reader. Every file may also be gzipped, if its reader opens it by `salience.files`.
+# Suffix -> reader. Every file may also be compressed, if its reader opens it by `salience.files`.
 READERS = {
     ".csv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding), texts_only=True),
     ".tsv": Reader(lambda path, encoding, columns: delimited_rows(path, encoding), texts_only=True),
@@ -310,7 +310,7 @@ SAMPLE = 100  # rows from which the names of the columns are taken: a JSON objec
 def stream(
     source: str | Path, encoding: str = "utf-8", split: str | None = None, columns: Collection[str] | None = None
 ) -> Iterator[dict]:
-    """Reads a csv, tsv, jsonl, json or parquet file (also gzipped), or a hub data set: its rows as dicts.
+    """Reads a csv, tsv, jsonl, json or parquet file (also compressed), or a hub data set: its rows as dicts.
 
     All texts and names of a row are valid Unicode (see `well_formed`).
 
@@ -397,8 +397,8 @@ def reader_of(source: str | Path, split: str | None = None) -> Reader:
         raise InputError(f"{path}: no such file.{nearest(path.name, neighbours)}")
     if suffix not in READERS:
         raise InputError(
-            f"{path}: unknown kind of file {quoted(suffix)}; known: {', '.join(READERS)}, each also with .gz"
-            f"{REMEDIES.get(suffix, '')}"
+            f"{path}: unknown kind of file {quoted(suffix)}; known: {', '.join(READERS)}, each also with "
+            f"{', '.join(PACKINGS)}{REMEDIES.get(suffix, '')}"
         )
     if not path.is_file():
         raise InputError(f"{path}: this is a pipe or a device, and data are read more than once; save them to a file")
@@ -408,5 +408,6 @@ def reader_of(source: str | Path, split: str | None = None) -> Reader:
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix in lower case, without .gz: '.csv' for 'train.CSV.gz'."""
-    return Path(path.name.lower().removesuffix(".gz")).suffix
+    """The suffix in lower case, without that of a packed file: '.csv' for 'train.CSV.gz'."""
+    name = Path(path.name.lower())
+    return name.suffix if packing_of(name) is None else Path(name.stem).suffix

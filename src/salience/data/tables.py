@@ -6,7 +6,6 @@ that is not used may hold anything and is written to parquet unchanged.
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 import tempfile
@@ -22,7 +21,7 @@ from pyarrow.parquet import ParquetFile
 
 from salience.data.values import checked_names, well_formed
 from salience.errors import InputError, counted, listed, quoted
-from salience.files import readable
+from salience.files import packing_of, readable
 
 BATCH = 1000  # rows that are in memory at a time
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError)  # for a value, or a time zone, unknown to Python
@@ -187,8 +186,7 @@ def parquet_types(path: Path) -> dict[str, pyarrow.DataType]:
 
 @contextmanager
 def parquet_file(path: Path) -> Iterator[tuple[ParquetFile, Classes]]:
-    """A parquet file and its classes. (`datasets` takes brackets in its name as a pattern, and reads no gzipped
-    file.)"""
+    """A parquet file and its classes. (`datasets` takes brackets in a name as a pattern, and opens no packed file.)"""
     with seekable(path) as file:
         try:
             parquet = ParquetFile(file)
@@ -202,9 +200,9 @@ def parquet_file(path: Path) -> Iterator[tuple[ParquetFile, Classes]]:
 
 @contextmanager
 def seekable(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file. A gzipped file is unpacked to disk, since parquet is read from the end of the file."""
+    """The bytes of a file. A packed file is unpacked to disk, since parquet is read from the end of the file."""
     with readable(path) as file:
-        if not isinstance(file, gzip.GzipFile):
+        if packing_of(path) is None:
             yield file
             return
         with tempfile.TemporaryFile() as unpacked:

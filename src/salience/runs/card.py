@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from salience.errors import printable
+from salience.files import PACKINGS
 from salience.runs.sentences import (
     abstention_sentences,
     at_thresholds,
@@ -74,7 +75,7 @@ def hub_results(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> list[E
 
 def data_kind(source: str) -> str | None:
     """The format of a file, by the names that `datasets` has for them; None for a data set on the hub."""
-    suffixes = [suffix for suffix in PurePath(urlsplit(source).path).suffixes if suffix != ".gz"]
+    suffixes = [suffix for suffix in PurePath(urlsplit(source).path).suffixes if suffix.lower() not in PACKINGS]
     if suffixes and suffixes[-1].lower() in FORMATS:
         return FORMATS[suffixes[-1].lower()]
     return "text" if is_place(source) else None
@@ -84,7 +85,7 @@ def is_place(source: str) -> bool:
     """Whether a name is one of a file or folder, as far as can be told, and not one on the hub."""
     return (
         source.startswith((".", "/", "~")) or source.count("/") > 1 or "\\" in source or "://" in source
-        or PurePath(source).suffix.lower() in {*FORMATS, ".gz"} or Path(source).expanduser().exists()
+        or PurePath(source).suffix.lower() in {*FORMATS, *PACKINGS} or Path(source).expanduser().exists()
     )  # fmt: skip
 
 

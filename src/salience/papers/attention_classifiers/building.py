@@ -63,7 +63,7 @@ def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> Vector
     """The vectors of a vocabulary (word to token id) from a file in the text format of GloVe or word2vec.
 
     The first line of a word2vec file, which holds the number of words and the width, is skipped. An upper-case word of
-    the file stands for the lower-case word of the vocabulary unless that one came before it. The file may be gzipped.
+    the file stands for the lower-case word of the vocabulary unless that one came before it. The file may be packed.
 
     Raises:
         InputError: the file cannot be read, a line is malformed, or no word is in it; names the file and the line.
