@@ -26,6 +26,7 @@ from salience.classify.frozen_encoder import load_frozen
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.errors import InputError
+from salience.models import loading
 from salience.runs.sentences import estimate_sentences
 from salience.scores import held_out
 from salience.scores.calibration import (
@@ -276,12 +277,14 @@ def timeless(folder: Path) -> dict:
 
 @pytest.fixture(scope="module")
 def whole(place, tmp_path_factory):
-    """A run of three folds with SSMix, and how often it took a step."""
-    watch = Watch()
+    """A run of three folds with SSMix, how often it took a step, and how often a file of weights was read."""
+    watch, loaded, usual = Watch(), [], loading._pretrained
     folder = tmp_path_factory.mktemp("whole") / "run"
     recipe = recipe_of(place, estimate="folds:3", method="ssmix", steps=None, steps_factor=0.1, batch_size=16)
-    run = train(recipe, folder, callbacks=[watch], **SILENT)
-    return SimpleNamespace(run=run, recipe=recipe, folder=folder, steps=watch.steps)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "_pretrained", lambda *given, **named: loaded.append(1) or usual(*given, **named))
+        run = train(recipe, folder, callbacks=[watch], **SILENT)
+    return SimpleNamespace(run=run, recipe=recipe, folder=folder, steps=watch.steps, loaded=len(loaded))
 
 
 # ------------------------------------------------------------------------------------ against trainings, one by one
@@ -300,6 +303,10 @@ def test_a_fold_is_predicted_as_by_a_run_of_the_other_rows(number, whole, place,
     assert np.array_equal(alone.predictions.probabilities, arrays["probabilities"][arrays["fold"] == number])
     estimate = whole.run.metrics["estimate"]
     assert watch.steps == [estimate["steps"][number - 1]] and estimate["training_rows"][number - 1] == 30 - len(inside)
+
+
+def test_the_weights_are_read_once_for_all_models(whole):
+    assert whole.loaded == 1
 
 
 def test_the_model_is_that_of_a_run_without_an_estimate(whole, tmp_path):

@@ -25,14 +25,16 @@ from salience.training.prepare import (
     MULTILINGUAL,
     check_machine,
     foreign_language,
+    fresh_classifier,
     plan_of,
     prepare,
+    silent,
     training_arguments,
 )
 from salience.training.recipe import Plan, Recipe, default_rates, default_steps
 from salience.training.run import prepare_files
 from salience.training.task import task_of
-from word_models import word_classifier
+from word_models import bits, word_classifier
 
 TASK = Task(["a", "b", "c"], Texts(["x"] * 6, labels=np.array([0, 1, 2] * 2)))
 
@@ -152,6 +154,21 @@ def test_a_mean_is_trained_with_mixtures_of_vectors_and_contrast(place):
     assert found.method == SenMixup(alpha=1.0)
     assert (found.plan.contrastive, found.plan.contrastive_temperature) == (0.6, 0.1)
     assert found.plan.head_start == "logistic"
+
+
+def test_the_copy_for_a_fold_is_what_would_be_loaded(place):
+    """To the bit, with the head that was drawn before it became a regression on the rows of the run."""
+    found = prepared(place, "mean")
+    recipe = found.plan
+    assert bits(found.untrained().model) == bits(fresh_classifier(recipe, task_of(recipe, silent), silent).model)
+    assert bits(found.untrained().model) != bits(found.model)
+    torch.rand(1)
+    state = [(found.untrained(), torch.get_rng_state())[1] for _ in range(2)]
+    assert torch.equal(*state)
+
+
+def test_a_model_whose_vocabulary_is_of_the_training_texts_has_no_copy(place):
+    assert prepare_files(Recipe(place.data, model="lstm-base", steps=3, device="cpu"))[0].untrained() is None
 
 
 def test_another_head_is_trained_without(place):

@@ -323,7 +323,7 @@ def estimate(
     for number in folds.predicted if plan.trained_layers != 0 else ():
         training, predicted = folds.divided(number)
         part = replace(task, training=training, validation=Texts([]), test=predicted)
-        ready = partial(prepare, recipe, part, method=method)
+        ready = partial(prepared_fold, prepared, recipe, part, method)
         found.append(fold_result(folds, number, len(task.labels), place, ready, own))
     if not is_main_process():
         return None
@@ -394,6 +394,11 @@ def untrained_results(folds: Folds, probabilities: np.ndarray, seconds: float) -
         own = probabilities[None, np.searchsorted(predicted, rows)]
         found.append({"rows": rows, "probabilities": own, "numbers": numbers})
     return found
+
+
+def prepared_fold(prepared: Prepared, recipe: Recipe, part: Task, method: Any) -> Prepared:
+    """The model of a fold: a copy of that of the run, which is not trained yet. Its file need not be read again."""
+    return prepare(recipe, part, classifier=prepared.untrained(), method=method)
 
 
 def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from huggingface_hub import try_to_load_from_cache
+from torch import Tensor
 from transformers import PreTrainedModel, TrainingArguments, set_seed
 from transformers.utils import is_torch_bf16_gpu_available
 
@@ -28,9 +30,10 @@ from salience.models.architectures import architecture, build, own_settings
 from salience.models.loading import EMBEDDED, load_classifier, longest_text
 from salience.models.precision import for_predictions, resolve_precision
 from salience.processes import check_launcher, world_size
-from salience.training.callbacks import UNTRACKED, Tracking
+from salience.training.callbacks import UNTRACKED, Tracking, copied_weights
 from salience.training.head import (
     check_regression,
+    last_map,
     recognised_stages,
     set_regression,
     train_top,
@@ -75,6 +78,7 @@ class Prepared:
         training, validation, test: the encoded texts; None where there are no such rows. Descriptions of labels are
             the last training texts.
         class_weights: one weight a class or label (C,), as of the loss.
+        drawn_head: the weights of the last linear map before they became a regression; empty if they did not.
     """
 
     plan: Plan
@@ -84,6 +88,7 @@ class Prepared:
     validation: Encoded | None
     test: Encoded | None
     class_weights: list[float] | None
+    drawn_head: dict[str, Tensor] = field(default_factory=dict)
 
     @property
     def model(self) -> PreTrainedModel:
@@ -94,6 +99,19 @@ class Prepared:
         """The encoded texts of "training", "validation" and "test", of those that there are."""
         parts = {"training": self.training, "validation": self.validation, "test": self.test}
         return {role: encoded for role, encoded in parts.items() if encoded is not None}
+
+    def untrained(self) -> TextClassifier | None:
+        """A copy of the classifier as it was loaded, before anything is trained; the generators are seeded as then.
+
+        None if the model is built from the training texts, so that other texts give another one.
+        """
+        if own_settings(self.plan.model, self.plan.model_options) is not None:
+            return None
+        set_seed(self.plan.seed)
+        model = deepcopy(self.model).cpu()
+        if self.drawn_head:
+            last_map(model).load_state_dict(self.drawn_head)
+        return replace(self.classifier, model=model)
 
 
 def prepare(
@@ -145,7 +163,9 @@ def prepare(
     model, tokenizer, training = classifier.model, classifier.tokenizer, encoded["training"]
     classifier = replace(classifier, precision=for_predictions(plan.precision))
     check_regression(plan, model)
+    drawn_head: dict[str, Tensor] = {}
     if plan.head_start == "logistic":
+        drawn_head = copied_weights(last_map(model))
         set_regression(classifier, training, weights, plan.head_strength)
     if task.taught is not None:
         training.labels = task.taught if training.owners is None else task.taught[training.owners]
@@ -168,7 +188,8 @@ def prepare(
     if method is not None:
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
     procedure.check(model)
-    return Prepared(plan, classifier, method, training, encoded.get("validation"), encoded.get("test"), weights)
+    validation, test = encoded.get("validation"), encoded.get("test")
+    return Prepared(plan, classifier, method, training, validation, test, weights, drawn_head)
 
 
 def check_machine(recipe: Recipe) -> None:
