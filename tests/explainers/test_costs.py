@@ -91,6 +91,15 @@ def test_the_prediction_takes_no_pass_of_its_own(names, target, classifier, monk
     assert len(calls) == PASSES[names]
 
 
+def test_the_baseline_of_integrated_gradients_is_read_where_the_embeddings_end(classifier, monkeypatch):
+    """The layers compute the texts as they are, and each point."""
+    layer, calls = classifier.model.bert.encoder.layer[0], []
+    usual = layer.forward
+    monkeypatch.setattr(layer, "forward", lambda *inputs, **named: calls.append(1) or usual(*inputs, **named))
+    explain_words(classifier.model, classifier.encode(TEXTS, words=True), IntegratedGradients(3))
+    assert len(calls) == 1 + 3
+
+
 @pytest.mark.parametrize("family", ["bert", "deberta-v2", "modernbert", "attention"])
 @pytest.mark.filterwarnings("ignore:.* does not use transformers' attention interface")
 def test_scores_and_prediction_of_one_pass_are_those_of_two(family):

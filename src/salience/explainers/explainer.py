@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.hooks.attention import Reached
 from salience.hooks.hooks import Reading, forward, reading, rewriting
 
 # (model, batch, target=None) -> scores (B, T), or (B, T, D) for the units of a representation; 0 on padding.
@@ -61,11 +63,18 @@ def from_nothing(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor
 
     Positions and special tokens are the same in both. The outputs are taken after the block's LayerNorm, which gives
     the same result for x and a x: in models that add nothing to word embeddings (DeBERTa, ModernBERT), the points on
-    a straight path before it would not differ.
+    a straight path before it would not differ. The pass with zeros ends at the block.
     """
     words = (batch.segment > 0)[..., None]
     with reading(model, "embeddings") as usual:
         logits = forward(model, batch)
-    with rewriting(model, "words", lambda rows: rows.masked_fill(words, 0)), reading(model, "embeddings") as empty:
+    empty: list[Tensor] = []
+
+    def keep(value: Tensor) -> Tensor:
+        empty.append(value)
+        raise Reached
+
+    empty_words = rewriting(model, "words", lambda rows: rows.masked_fill(words, 0))
+    with suppress(Reached), empty_words, rewriting(model, "embeddings", keep):
         forward(model, batch)
-    return empty.value, usual.value, logits
+    return empty[0], usual.value, logits
