@@ -1,4 +1,5 @@
-"""What is imported to predict and to explain: nothing that trains, neither `datasets` nor the Trainer."""
+"""What is imported to predict and to explain: nothing that trains, neither `datasets` nor the Trainer; and what
+importing costs beside the packages themselves."""
 
 import ast
 import json
@@ -73,3 +74,17 @@ def test_a_command_imports_nothing_that_trains(command, tmp_path):
     modules = set(json.loads(done.stdout.splitlines()[-1]))
     assert {module for module in modules if module.startswith("salience.training")} <= DECLARED
     assert not modules & {"datasets", "transformers.trainer", "transformers.training_args", "matplotlib", "pandas"}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("command", ["train", "predict model", "explain model", "compare"])
+def test_nothing_is_collected_while_a_command_imports(command):
+    """Imported packages stay: the collector would look through their objects a thousand times."""
+    program = (
+        "import gc, sys; from salience.cli.main import main\n"
+        "def collections(): return sum(each['collections'] for each in gc.get_stats())\n"
+        f"before = collections(); assert main({[*command.split(), 'missing.csv']!r}) == 2\n"
+        "assert 'torch' in sys.modules and gc.isenabled(); print(collections() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 100

@@ -65,15 +65,16 @@ def compare(
     )
     sets = read_config(data_sets, "--data-sets")
 
-    from salience.comparison.comparing import compare as compare_grid
-    from salience.comparison.grid import data_sets_of, sizes_of
-    from salience.processes import keep_imported, part_of
-    from salience.report.progress import GridProgress
-    from salience.report.terminal import say
-    from salience.training.recipe import Recipe
-    from salience.training.references import references_of
+    from salience.processes import importing, part_of
 
-    keep_imported()
+    with importing():
+        from salience.comparison.comparing import compare as compare_grid
+        from salience.comparison.grid import data_sets_of, sizes_of
+        from salience.report.progress import GridProgress
+        from salience.report.terminal import say
+        from salience.training.recipe import Recipe
+        from salience.training.references import references_of
+
     chosen = None if data_sets is None else data_sets_of(sets, f"--data-sets {data_sets}")
     if chosen:
         if "data" in settings:

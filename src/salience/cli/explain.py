@@ -79,16 +79,19 @@ def explain(
     if texts and target == "gold":
         raise InputError("--target gold explains right labels: give texts in a file that has them, not by --text")
 
-    from salience.classify import load
-    from salience.cli.rows import cannot, read_texts
-    from salience.data.labels import visible
-    from salience.data.task import check_not_read
-    from salience.data.texts import Texts
-    from salience.data.values import well_formed
-    from salience.explainers.explain import check_pieces, explain_texts
-    from salience.files import check_output_file
-    from salience.report.terminal import cut_off, tell
-    from salience.runs.folder import trained_columns
+    from salience.processes import importing
+
+    with importing():
+        from salience.classify import load
+        from salience.cli.rows import cannot, read_texts
+        from salience.data.labels import visible
+        from salience.data.task import check_not_read
+        from salience.data.texts import Texts
+        from salience.data.values import well_formed
+        from salience.explainers.explain import check_pieces, explain_texts
+        from salience.files import check_output_file
+        from salience.report.terminal import cut_off, tell
+        from salience.runs.folder import trained_columns
 
     if not all(map(visible, texts)):
         raise InputError("--text has no words: give a text to explain")

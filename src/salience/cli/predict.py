@@ -39,16 +39,18 @@ def predict(
     """Predict a label for each row, in the order of the rows and in bounded memory."""
     from contextlib import closing
 
-    from salience.classify import choose_device
-    from salience.classify.parts import Windows, answers_by_ray, check_window, rows_of_part
-    from salience.classify.predictor import Predictor, written_columns
-    from salience.data.columns import choose_as_trained
-    from salience.data.reading import column_names
-    from salience.data.task import check_not_read
-    from salience.data.writing import check_output, is_stream, writing
-    from salience.processes import WHOLE, file_of, part_of
-    from salience.report.terminal import cut_off, tell
-    from salience.runs.folder import trained_columns
+    from salience.processes import WHOLE, file_of, importing, part_of
+
+    with importing():
+        from salience.classify import choose_device
+        from salience.classify.parts import Windows, answers_by_ray, check_window, rows_of_part
+        from salience.classify.predictor import Predictor, written_columns
+        from salience.data.columns import choose_as_trained
+        from salience.data.reading import column_names
+        from salience.data.task import check_not_read
+        from salience.data.writing import check_output, is_stream, writing
+        from salience.report.terminal import cut_off, tell
+        from salience.runs.folder import trained_columns
 
     predictor = Predictor(
         model, text, text_pair, precision, max_length, device, prefix, not no_abstain, threshold, sets

@@ -47,13 +47,14 @@ def reproduce(
     if table not in TABLES:
         raise unknown("table", table, TABLES)
 
-    from salience.files import whole_folder
-    from salience.papers.table import merge_results, run_table
-    from salience.processes import keep_imported, part_of
-    from salience.report.progress import GridProgress
-    from salience.report.terminal import say
+    from salience.processes import importing, part_of
 
-    keep_imported()
+    with importing():
+        from salience.files import whole_folder
+        from salience.papers.table import merge_results, run_table
+        from salience.report.progress import GridProgress
+        from salience.report.terminal import say
+
     asked = asked_table(table, model, rows, pictures)
     file = results or Path("results") / f"{table}.jsonl"
     chosen = None if sets is None else comma_separated(sets)

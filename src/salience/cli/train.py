@@ -87,15 +87,16 @@ def run_recipe(
 
     The arguments are those of the command; `suffix` ends the name of the folder if none is given.
     """
-    from accelerate import PartialState
+    from salience.processes import importing, is_main_process
 
-    from salience.cli import report
-    from salience.processes import is_main_process, keep_imported
-    from salience.report.progress import Progress
-    from salience.training.recipe import Recipe
-    from salience.training.run import train as trained
+    with importing():
+        from accelerate import PartialState
 
-    keep_imported()
+        from salience.cli import report
+        from salience.report.progress import Progress
+        from salience.training.recipe import Recipe
+        from salience.training.run import train as trained
+
     fault = ""
 
     def with_report(folder: Path, name: str, classifier: TextClassifier) -> None:
