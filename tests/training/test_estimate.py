@@ -50,6 +50,7 @@ from salience.training.estimate import (
     heads_alone,
     more_folds,
     obstacle,
+    plan_estimate,
     recipe_of_folds,
     usual_estimate,
 )
@@ -303,6 +304,18 @@ def test_a_fold_is_predicted_as_by_a_run_of_the_other_rows(number, whole, place,
     assert np.array_equal(alone.predictions.probabilities, arrays["probabilities"][arrays["fold"] == number])
     estimate = whole.run.metrics["estimate"]
     assert watch.steps == [estimate["steps"][number - 1]] and estimate["training_rows"][number - 1] == 30 - len(inside)
+
+
+def test_whether_a_temperature_can_be_folded_in_is_seen_on_two_texts(place):
+    """The model predicts them before and after its last map is divided."""
+    recipe, seen = recipe_of(place, estimate="folds:3", calibrate=None), []
+    task = task_of(recipe, seen.append)
+    prepared = prepare(recipe, task)
+    count = lambda model, given, named: seen.append(len(named["input_ids"]))  # noqa: E731
+    prepared.model.register_forward_pre_hook(count, with_kwargs=True)
+    seen.clear()
+    assert plan_estimate(prepared, task, pytest.fail).calibrated
+    assert seen == [2, 2]
 
 
 def test_the_weights_are_read_once_for_all_models(whole):

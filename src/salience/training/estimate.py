@@ -98,7 +98,7 @@ def plan_estimate(prepared: Prepared, task: Task, note: Callable[[str], None]) -
     folds = choose_folds(plan, task, note)
     if folds is None:
         return None
-    batch = as_batch(prepared.classifier.tokenizer, prepared.training, 0)
+    batch = as_batch(prepared.classifier.tokenizer, prepared.training, 0, 2)
     calibrated = choose_calibration(plan.calibrate, prepared.model, batch, note)
     if plan.target_precision is not None:
         check_target(plan.target_precision, folds)
