@@ -235,7 +235,8 @@ def widened(batch: Batch, length: int | None) -> Batch:
     if length is None:
         return batch
     wider = partial(F.pad, pad=(0, length - batch.input_ids.shape[1]))  # 0 is BERT's [PAD] too
-    return Batch(wider(batch.input_ids), wider(batch.attention_mask), wider(batch.segment), batch.labels)
+    types = None if batch.token_type_ids is None else wider(batch.token_type_ids)
+    return Batch(wider(batch.input_ids), wider(batch.attention_mask), wider(batch.segment), batch.labels, types)
 
 
 # ------------------------------------------------------------------------------------------------------------- results

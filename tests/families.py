@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial, wraps
 from itertools import count, product
 from pathlib import Path
@@ -347,7 +348,8 @@ def filled(rows: list[list[int]], words: list[list[int]], family: str, extra_pad
             segment[number, place] = part
             special = ids["[CLS]"] if place == 0 else ids["[SEP]"]
             input_ids[number, place] = words[number][place] if part else special
-    return Batch(input_ids, attention_mask, segment, labels)
+    types = (segment == 2).cumsum(1).clamp(max=1) * attention_mask  # as BERT's tokenizer sets them
+    return Batch(input_ids, attention_mask, segment, labels, types)
 
 
 def batch(
@@ -381,13 +383,21 @@ def padded(own: Batch, columns: int, family: str = "bert") -> Batch:
     def wider(values: torch.Tensor, fill: int) -> torch.Tensor:
         return torch.cat([values, values.new_full((len(values), columns), fill)], dim=1)
 
-    pad = specials(family)["[PAD]"]
-    return Batch(wider(own.input_ids, pad), wider(own.attention_mask, 0), wider(own.segment, 0), own.labels)
+    fills = {"input_ids": specials(family)["[PAD]"]}
+    parts = {name: part for name, part in vars(own).items() if part is not None and name != "labels"}
+    return replace(own, **{name: wider(part, fills.get(name, 0)) for name, part in parts.items()})
 
 
 def rearranged(own: Batch, order: torch.Tensor) -> Batch:
     """The same texts in another order."""
-    return Batch(own.input_ids[order], own.attention_mask[order], own.segment[order], own.labels[order])
+    return Batch(**{name: part if part is None else part[order] for name, part in vars(own).items()})
+
+
+def alone(own: Batch, row: int) -> Batch:
+    """One text without its padding and label."""
+    length = int(own.attention_mask[row].sum())
+    parts = {name: part for name, part in vars(own).items() if part is not None and name != "labels"}
+    return Batch(**{name: part[row : row + 1, :length] for name, part in parts.items()})
 
 
 def same_parts(own: Batch, other: Batch) -> bool:

@@ -23,28 +23,18 @@ class Batch:
             2 for the second text of a pair. Mixing rules and explainers thus need no special ids of a tokenizer.
         labels: (B,) long, class numbers, or (B, C) long, 0 and 1, where texts can have several labels; None for texts
             without labels.
-        pair: (B,) bool, whether a row is a pair of texts, also if there is no word of the second one; None if only
-            the segments tell.
+        token_type_ids: (B, T), the tokenizer's types of the tokens, 0 on padding, which models that have types read;
+            None if the tokenizer gives none.
     """
 
     input_ids: Tensor
     attention_mask: Tensor
     segment: Tensor
     labels: Tensor | None = None
-    pair: Tensor | None = None
+    token_type_ids: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.input_ids)
-
-    @property
-    def token_type_ids(self) -> Tensor:
-        """(B, T) as BERT's tokenizer sets them: 1 for the second text and the separator after it."""
-        second = self.segment == 2
-        if self.pair is not None:  # of an empty second text, only the separator after it is left
-            place = self.attention_mask.cumsum(1)
-            last = (place == place[:, -1:]) & (self.segment == 0)
-            second = second | (last & self.pair[:, None])
-        return (second.cumsum(1) > 0).long() * self.attention_mask
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""

@@ -4,13 +4,17 @@ import json
 
 import numpy as np
 import pytest
+import torch
+from tokenizers import processors
 from transformers import pipeline
 
 import families
 import salience
 from labelled import WORDS, labelled_rows, write_csv
 from salience.cli.main import main
+from salience.data.batching import Collator
 from salience.errors import InputError
+from salience.hooks.hooks import forward
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +49,50 @@ def test_pairs(run):
     pairs = [("goal match", "song band"), ("soup", "bread")]
     assert classifier.predict_proba(pairs).shape == (2, 3)
     assert [explanation.second for explanation in salience.explain(classifier, pairs)] == [2, 1]
+
+
+def types_in_a_template(*, cls: int, second: int, named: bool):
+    """A tokenizer with these token types of [CLS] and of a second text, which it may or may not give a model."""
+    tokenizer = families.tiny_tokenizer(list(WORDS.values()))
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"[CLS]:{cls} $A [SEP]", pair=f"[CLS]:{cls} $A [SEP] $B:{second} [SEP]:{second}",
+        special_tokens=[(name, families.specials()[name]) for name in ("[CLS]", "[SEP]")],
+    )  # fmt: skip
+    if not named:
+        tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    return tokenizer
+
+
+@pytest.mark.parametrize(
+    "types", [
+        {"cls": 0, "second": 1, "named": True},  # BERT's
+        {"cls": 0, "second": 1, "named": False},  # BigBird's
+        {"cls": 0, "second": 0, "named": False},  # XLM-RoBERTa's, of a multilingual MiniLM
+        {"cls": 2, "second": 1, "named": True},  # as of Funnel
+    ],
+)  # fmt: skip
+def test_token_types_are_those_of_the_tokenizer(types, tmp_path):
+    """Prediction, explanation and training read what the pipeline reads, of a model with three token types."""
+    tokenizer = types_in_a_template(**types)
+    model = families.build("bert", vocabulary=len(tokenizer), type_vocab_size=3)
+    for part in (model, tokenizer):
+        part.save_pretrained(tmp_path)
+    texts, seconds = ["goal match", "song band on soup", "bread"], ["song", "soup bread", "a cup of goal match"]
+    classifier, classify = salience.load(tmp_path), pipeline("text-classification", str(tmp_path), top_k=None)
+    for columns in ({"text": texts}, {"text": texts, "text_pair": seconds}):
+        read = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        answers = [{each["label"]: each["score"] for each in answer} for answer in classify(read)]
+        expected = np.array([[answer[label] for label in classifier.labels] for answer in answers])
+        pairs = texts if len(columns) == 1 else list(zip(*columns.values(), strict=True))
+        assert classifier.predict_proba(pairs) == pytest.approx(expected, abs=1e-6)
+        explained = salience.explain(classifier, pairs, explainers=["occlusion"])
+        assert np.array([each.probabilities for each in explained]) == pytest.approx(expected, abs=1e-6)
+        collated = Collator.of(tokenizer)(list(classifier.encode(pairs)))
+        elsewhere = Collator.of(tokenizer)([dict(tokenizer(*pair)) for pair in zip(*columns.values(), strict=True)])
+        for rows in (collated, elsewhere):
+            with torch.no_grad():
+                logits = forward(model, salience.Batch(**rows))
+            assert logits.softmax(1).numpy() == pytest.approx(expected, abs=1e-6)
 
 
 def test_no_texts(run):

@@ -28,7 +28,8 @@ def test_encoding_is_what_the_tokenizer_gives_text_by_text(monkeypatch):
                 assert item["segment"].tolist() == [
                     0 if is_special else part + 1 for part, is_special in zip(sequences, special, strict=True)
                 ]
-                assert (item["pair"], item["labels"]) == (pairs is not None, row % 2)
+                assert item["token_type_ids"].tolist() == expected["token_type_ids"][0]
+                assert item["labels"] == row % 2
                 assert encoded.cut[row] == (longest is not None and whole > longest)
     assert encode_texts(TOKENIZER, []).lengths.tolist() == []
 
@@ -98,6 +99,22 @@ def test_the_collator_finds_the_segments_of_rows_that_others_have_tokenised():
             assert torch.equal(found[name], expected[name]) and found[name].dtype == torch.long
         assert torch.equal(padded(own, np.arange(2), collator.padding).token_type_ids, torch.tensor(
             others["token_type_ids"]))  # fmt: skip
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_a_special_token_inside_a_text_is_no_separator(family):
+    tokenizer = families.tiny_tokenizer(family=family)
+    collator, texts = Collator.of(tokenizer), ["a [MASK] b", "a [UNK] [MASK]", "[MASK]", "a", ""]
+    for pairs in (None, ["c", "[MASK] c", "[MASK]", "", "c"]):
+        own = encode_texts(tokenizer, texts, pairs)
+        others = [{"input_ids": row["input_ids"]} for row in own]
+        assert torch.equal(collator(others)["segment"], collator(list(own))["segment"])
+    rows = [dict(row) for row in encode_texts(TOKENIZER, ["a [SEP] b", "a [SEP]"], ["c", ""])]
+    rows += [dict(row) for row in encode_texts(TOKENIZER, ["a [SEP] b", "[SEP]"])]
+    segments = [row.pop("segment").tolist() for row in rows]
+    found = Collator.of(TOKENIZER)(rows)["segment"]
+    for row, segment in enumerate(segments):  # the token types tell a pair from a text with a separator in it
+        assert found[row, : len(segment)].tolist() == segment
 
 
 def test_an_epoch_has_full_batches_of_like_lengths_in_an_order_of_its_own():

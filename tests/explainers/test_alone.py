@@ -1,5 +1,7 @@
 """The texts of a pair explained one at a time (SS7 of methods.md): against single texts put together by hand."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -39,7 +41,7 @@ def test_each_text_is_scored_as_if_it_stood_alone(name, explainer):
 def test_the_target_is_the_pairs():
     model, own = families.MODELS["bert"]().double(), families.batch(TEXTS, SECONDS)
     other = (own.labels + 1) % 3
-    labelled = Batch(own.input_ids, own.attention_mask, own.segment, other)
+    labelled = replace(own, labels=other)
     explainer = EachTextAlone(gradient)
     assert torch.equal(explainer(model, own, other), explainer(model, labelled))
     assert not close(explainer(model, own, other), explainer(model, own), 1e-3)

@@ -1,6 +1,7 @@
 """What must hold of every explainer: its shape, its class, its padding, and that it leaves no trace."""
 
 import copy
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -53,13 +54,7 @@ def texts_of(name: str, pairs=None, labelled: bool = False) -> Batch:
         own = word_models.word_batch([5, 1, 9], pairs, extra_padding=2)
     else:
         own = families.batch([5, 1, 9], pairs, extra_padding=2, family=name)
-    return own if labelled else Batch(own.input_ids, own.attention_mask, own.segment)
-
-
-def alone(own: Batch, row: int) -> Batch:
-    """One text without padding."""
-    length, one = int(own.attention_mask[row].sum()), slice(row, row + 1)
-    return Batch(own.input_ids[one, :length], own.attention_mask[one, :length], own.segment[one, :length])
+    return own if labelled else replace(own, labels=None)
 
 
 # ------------------------------------------------------------------------------------------------------------- scores
@@ -88,7 +83,7 @@ def test_a_text_alone_and_in_a_padded_batch_has_the_same_scores(explainer, name)
         own = texts_of(name, pairs)
         together = EXPLAINERS[explainer](model, own)
         for row in range(len(own)):
-            text = alone(own, row)
+            text = families.alone(own, row)
             length = text.input_ids.shape[1]
             assert close(EXPLAINERS[explainer](model, text)[0], together[row, :length], 1e-5)
 
@@ -121,7 +116,7 @@ def test_the_class_is_the_one_given_else_the_label_else_the_predicted_one(explai
     with torch.no_grad():
         predicted = model(**inputs).logits.argmax(1)
     labels, asked = (predicted + 1) % CLASSES, (predicted + 2) % CLASSES
-    labelled = Batch(bare.input_ids, bare.attention_mask, bare.segment, labels)
+    labelled = replace(bare, labels=labels)
     assert close(function(model, bare), expected(predicted), 1e-6)
     assert close(function(model, labelled), expected(labels), 1e-6)
     assert close(function(model, labelled, asked), expected(asked), 1e-6)

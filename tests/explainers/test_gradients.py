@@ -125,13 +125,6 @@ def output_of(module, function):
         handle.remove()
 
 
-def alone(own: Batch, row: int) -> Batch:
-    """One text without padding."""
-    length = int(own.attention_mask[row].sum())
-    one = slice(row, row + 1)
-    return Batch(own.input_ids[one, :length], own.attention_mask[one, :length], own.segment[one, :length])
-
-
 def log_probability(model, name: str, own: Batch, target: int) -> torch.Tensor:
     inputs = {"input_ids": own.input_ids, "attention_mask": own.attention_mask}
     if name in families.WITH_TOKEN_TYPES:
@@ -161,7 +154,7 @@ def test_gradients_against_a_slow_loop(name, shape):
     found = [explainer(model, own, target) for explainer in (gradient, gradient_x_input, gradient_map)]
     for row in range(len(own)):
         slope, value = gradients_by_hand(
-            model, name, alone(own, row), int(target[row]), model.base_model.embeddings, torch.clone
+            model, name, families.alone(own, row), int(target[row]), model.base_model.embeddings, torch.clone
         )
         expected = [slope.norm(dim=1), (slope * value).sum(1), slope.abs()]
         for scores, wanted in zip(found, expected, strict=True):
@@ -177,7 +170,7 @@ def test_integrated_gradients_against_a_slow_loop(name, shape):
     target = other_classes(own)
     found = IntegratedGradients(3)(model, own, target)
     for row in range(len(own)):
-        text = alone(own, row)
+        text = families.alone(own, row)
         words = (text.segment[0] > 0).nonzero().flatten().tolist()
         block, nothing = model.base_model.embeddings, (text.segment == 0)[..., None]
         with output_of(model.get_input_embeddings(), lambda rows, nothing=nothing: rows * nothing):
@@ -208,7 +201,7 @@ def test_integrated_gradients_add_up_to_what_the_words_add(name):
     model, own = model_of(name, spread=0.2) if name in families.MODELS else model_of(name), texts_of(name, "ragged")
     expected, found = [], {}
     for row in range(len(own)):
-        text, target = alone(own, row), int(own.labels[row])
+        text, target = families.alone(own, row), int(own.labels[row])
         with torch.no_grad():
             whole = log_probability(model, name, text, target)
             with output_of(model.get_input_embeddings(), lambda rows, t=text: rows * (t.segment == 0)[..., None]):

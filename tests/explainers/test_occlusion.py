@@ -1,5 +1,7 @@
 """Occlusion: against a slow loop that leaves tokens out one at a time and runs every shortened text alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -37,12 +39,11 @@ def texts_of(name: str, shape: str) -> Batch:
     return families.batch(lengths, pairs, extra_padding=padding, family=name)
 
 
-def logarithms(model, name: str, ids: list[int], parts: list[int]) -> list[float]:
-    """ln p of every class of one text, given as its tokens and the parts they belong to."""
+def logarithms(model, name: str, ids: list[int], types: list[int]) -> list[float]:
+    """ln p of every class of one text, given as its tokens and their types."""
     inputs = {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids), dtype=torch.long)}
     if name in families.WITH_TOKEN_TYPES:
-        second = parts.index(2) if 2 in parts else len(parts)
-        inputs["token_type_ids"] = torch.tensor([[int(place >= second) for place in range(len(parts))]])
+        inputs["token_type_ids"] = torch.tensor([types])
     with torch.no_grad():
         return model(**inputs).logits[0].log_softmax(0).tolist()
 
@@ -53,11 +54,12 @@ def by_hand(model, name: str, own: Batch, target: torch.Tensor | None) -> torch.
     for row in range(len(own)):
         length = int(own.attention_mask[row].sum())
         ids, parts = own.input_ids[row, :length].tolist(), own.segment[row, :length].tolist()
-        whole = logarithms(model, name, ids, parts)
+        types = [0] * length if own.token_type_ids is None else own.token_type_ids[row, :length].tolist()
+        whole = logarithms(model, name, ids, types)
         explained = whole.index(max(whole)) if target is None else int(target[row])
         for place, part in enumerate(parts):
             if part:
-                left = logarithms(model, name, ids[:place] + ids[place + 1 :], parts[:place] + parts[place + 1 :])
+                left = logarithms(model, name, ids[:place] + ids[place + 1 :], types[:place] + types[place + 1 :])
                 scores[row, place] = whole[explained] - left[explained]
     return scores
 
@@ -74,7 +76,7 @@ def test_against_a_slow_loop(name, shape):
 @pytest.mark.parametrize("name", ["bert", "attention", "words, lstm"])
 def test_the_class_is_the_one_given_else_the_label_else_the_predicted_one(name):
     model, own = model_of(name), texts_of(name, "ragged")
-    bare = Batch(own.input_ids, own.attention_mask, own.segment)
+    bare = replace(own, labels=None)
     asked = (own.labels + 1) % 3
     assert close(Occlusion()(model, own, asked), by_hand(model, name, own, asked), 1e-6)
     assert close(Occlusion()(model, bare), by_hand(model, name, own, None), 1e-6)

@@ -6,10 +6,22 @@ import torch
 
 import families
 import word_models
+from salience import Batch
 from salience.classify import TextClassifier
+from salience.classify.classifier import load_exported
 from salience.classify.onnx_model import FILE, OnnxModel
+from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.export.agreement import TOLERANCE, check_parity, made_up_batch, made_up_batches
+from salience.export.agreement import (
+    TOLERANCE,
+    as_batch,
+    as_served,
+    check_parity,
+    made_up_sets,
+    made_up_texts,
+    server_tokenizer,
+)
+from salience.export.folder import write_export
 from salience.export.tracing import write_onnx
 from salience.hooks.hooks import forward
 
@@ -17,6 +29,14 @@ from salience.hooks.hooks import forward
 def tiny_classifier(model=None) -> TextClassifier:
     tokenizer = families.tiny_tokenizer(["the team won a cup"])
     return TextClassifier(model or families.build("bert", vocabulary=len(tokenizer)), tokenizer, families.POSITIONS)
+
+
+def made_up_batches(classifier: TextClassifier) -> list[Batch]:
+    return [as_batch(classifier, texts) for texts in made_up_sets(classifier)]
+
+
+def parity(classifier: TextClassifier, exported) -> float:
+    return check_parity(classifier, exported, classifier.tokenizer.backend_tokenizer)
 
 
 class Shifted:
@@ -38,13 +58,36 @@ def test_the_difference_is_relative_to_the_range():
     with torch.no_grad():
         logits = [forward(classifier.model, batch).numpy() for batch in made_up_batches(classifier)]
     span = np.ptp(np.concatenate(logits))
-    assert check_parity(classifier, Shifted(classifier.model, 0)) == 0
-    assert check_parity(classifier, Shifted(classifier.model, 0.5 * TOLERANCE * span)) == pytest.approx(
+    assert parity(classifier, Shifted(classifier.model, 0)) == 0
+    assert parity(classifier, Shifted(classifier.model, 0.5 * TOLERANCE * span)) == pytest.approx(
         0.5 * TOLERANCE, rel=0.02
     )
     for share in (2 * TOLERANCE * span, float("nan")):
         with pytest.raises(InputError, match="logits differ from the model's"):
-            check_parity(classifier, Shifted(classifier.model, share))
+            parity(classifier, Shifted(classifier.model, share))
+
+
+def test_the_export_is_read_as_its_server_reads(tmp_path):
+    """Token types that the tokenizer gives no model, as BigBird's, but that a server would give its network."""
+    classifier = tiny_classifier()
+    classifier.tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    with pytest.raises(InputError, match="logits differ from the model's"):
+        parity(classifier, Shifted(classifier.model, 0))
+    classifier.tokenizer.save_pretrained(tmp_path)
+    read, texts = server_tokenizer(tmp_path, 5), Texts(["a team won", "won"], ["a cup", ""])
+    whole = classifier.tokenizer(texts.texts, texts.second, truncation=True, max_length=5).encodings
+    for row, encoding in zip(as_served(read, texts), whole, strict=True):
+        assert row["input_ids"].tolist() == encoding.ids and row["token_type_ids"].tolist() == encoding.type_ids
+
+
+@pytest.mark.whole
+def test_types_that_no_model_reads_are_in_no_export(tmp_path):
+    classifier = tiny_classifier()
+    classifier.tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    texts = Texts(["a team won", "won"], ["a cup", "the cup"])
+    held = write_export(classifier, tmp_path, texts, False, lambda _: None, True)
+    assert held.changed == 0 and held.largest < 1e-5
+    assert load_exported(tmp_path).model.inputs == ["input_ids", "attention_mask"]
 
 
 def test_made_up_batches_have_padding_pairs_and_many_sizes():
@@ -60,6 +103,6 @@ def test_made_up_batches_have_padding_pairs_and_many_sizes():
 def test_a_length_that_the_trace_has_fixed(tmp_path):
     """The exporter writes an LSTM for the length of its example."""
     classifier = tiny_classifier(word_models.word_classifier("lstm", vocab_size=500))
-    write_onnx(classifier.model, made_up_batch(classifier, (2, 5)), tmp_path / FILE)
+    write_onnx(classifier.model, as_batch(classifier, made_up_texts(classifier, (2, 5))), tmp_path / FILE)
     with pytest.raises(InputError, match="models of the type salience-attention cannot be exported to ONNX"):
-        check_parity(classifier, OnnxModel(tmp_path, classifier.model.config))
+        parity(classifier, OnnxModel(tmp_path, classifier.model.config))

@@ -4,8 +4,7 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
-from families import FAMILIES, batch
-from salience import Batch
+from families import FAMILIES, alone, batch
 from salience.explainers import gradient
 from salience.hooks.hooks import forward
 from salience.mixing import rank_heads
@@ -39,9 +38,8 @@ def test_heads_are_ranked_by_agreement_with_the_gradient(family):
             words = (own.segment[row] > 0).nonzero().flatten()
             if len(words) < 2:
                 continue
-            length = int(own.attention_mask[row].sum())  # alone and unpadded: ModernBERT's eager padding becomes NaN
-            alone = Batch(*(part[row : row + 1, :length] for part in (own.input_ids, own.attention_mask, own.segment)))
-            for layer, weights in enumerate(eager_attention(model, alone)):
+            text = alone(own, row)  # and unpadded: ModernBERT's eager padding becomes NaN
+            for layer, weights in enumerate(eager_attention(model, text)):
                 for head in range(HEADS):
                     received = weights[0, head][:, words].mean(0)
                     found = spearmanr(received, saliency[row][words]).statistic

@@ -24,7 +24,10 @@ SPECIAL = -1  # of no token
 def encoded(own: Batch) -> Encoded:
     """A batch's texts without their padding."""
     real = own.attention_mask.bool()
-    return Encoded(own.input_ids[real].numpy(), own.segment[real].numpy(), real.sum(1).numpy(), own.labels.tolist())
+    types = None if own.token_type_ids is None else own.token_type_ids[real].numpy()
+    return Encoded(
+        own.input_ids[real].numpy(), own.segment[real].numpy(), real.sum(1).numpy(), own.labels.tolist(), types=types
+    )
 
 
 def texts_of(family: str, pairs: bool = False) -> Encoded:

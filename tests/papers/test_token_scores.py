@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import families
-from families import BERT_SPECIALS, attention_classifier, batch, build
+from families import BERT_SPECIALS, attention_classifier, batch, build, rearranged
 from families import padded as padded_pieces
 from reference import close
 from reference_attention import token_types
@@ -362,7 +362,7 @@ def test_padding_and_order_of_the_texts_change_nothing():
         expected = local_scores(model, [own])
         wide = padded_pieces(own, 5)
         order = torch.tensor([2, 0, 3, 1])
-        turned = Batch(own.input_ids[order], own.attention_mask[order], own.segment[order], own.labels[order])
+        turned = rearranged(own, order)
         parts = (expected.attention, expected.polarity, expected.weight, expected.occurrences)
         assert agrees(local_scores(model, [wide]), parts)
         assert agrees(local_scores(model, [turned]), parts)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.hooks.attention import Reached
-from salience.hooks.hooks import evaluating, forward, observing
+from salience.hooks.hooks import evaluating, forward, inputs_of, observing
 from salience.hooks.shared_layers import parted, standing_in
 from salience.hooks.stages import encoder_of, unwrapped
 
@@ -67,7 +67,9 @@ class KeptStates:
         precision = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
         shelf = _shelves.setdefault((self.digest, device, precision), Shelf())
         lengths = batch.attention_mask.sum(1).clamp(min=1).tolist()  # a text without tokens has one of padding
-        tokens = torch.stack([batch.input_ids, batch.token_type_ids], 2).cpu().numpy()
+        read = inputs_of(model, batch)
+        of_each = [read[name] for name in ("input_ids", "token_type_ids") if name in read]
+        tokens = torch.stack(of_each, 2).cpu().numpy()
         states: Tensor | None = None
         for row, length in enumerate(lengths):
             key = tokens[row, :length].tobytes()
@@ -98,7 +100,7 @@ def computed(model: nn.Module, batch: Batch, row: int, length: int, level: int, 
     inner, alone = unwrapped(model), slice(row, row + 1)
     text = Batch(
         batch.input_ids[alone, :length], batch.attention_mask[alone, :length], batch.segment[alone, :length],
-        pair=None if batch.pair is None else batch.pair[alone],
+        token_type_ids=None if batch.token_type_ids is None else batch.token_type_ids[alone, :length],
     )  # fmt: skip
     with evaluating(inner), suppress(Reached), observing(inner, level, keep):
         forward(inner, text)

@@ -58,7 +58,10 @@ class OnnxModel:
 
     def logits(self, batch: Batch) -> np.ndarray:
         """The logits (B, C) of a batch, in float32."""
-        return self.session.run(["logits"], {name: getattr(batch, name).numpy() for name in self.inputs})[0]
+        given = {name: getattr(batch, name) for name in self.inputs}
+        # A file may read types that its tokenizer gives no model: they are 0, as in transformers.
+        read = {name: torch.zeros_like(batch.input_ids) if value is None else value for name, value in given.items()}
+        return self.session.run(["logits"], {name: value.numpy() for name, value in read.items()})[0]
 
     def modules(self) -> NoReturn:
         """Refuses every use that needs the layers of the network."""

@@ -25,57 +25,101 @@ PADDING = {"cpu": 64, "cuda": 8192}
 
 
 @dataclass(frozen=True)
+class Template:
+    """The ids of the tokens that a tokenizer puts around a text and between the two of a pair.
+
+    `second` is the type of a second text's tokens, where it is not that of a first text's; else it is None.
+    """
+
+    before: tuple[int, ...] = ()
+    between: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    second: int | None = None
+
+    @classmethod
+    def of(cls, tokenizer) -> Template:
+        pair = tokenizer("a", "b").encodings[0]
+        texts, ids, types = pair.sequence_ids, tuple(pair.ids), pair.type_ids
+        if 0 not in texts or 1 not in texts:
+            return cls()
+        begin, end = texts.index(0), len(texts) - texts[::-1].index(1)
+        begin_second, end_first = texts.index(1), len(texts) - texts[::-1].index(0)
+        told = types[begin_second] if types[begin_second] != types[begin] else None
+        return cls(ids[:begin], ids[end_first:begin_second], ids[end:], told)
+
+    def segment(self, ids: Sequence[int], types: Sequence[int] | None = None) -> list[int]:
+        """The segment of each token (T,), by the token types if they tell the texts apart, else by the separator.
+
+        Any other special token, such as [MASK] and a separator that is written in a text, is a part of the text.
+        """
+        ids, separator = tuple(ids), len(self.between)
+        start = len(self.before) if ids[: len(self.before)] == self.before else 0
+        stop = len(ids) - len(self.after) if ids[max(start, len(ids) - len(self.after)) :] == self.after else len(ids)
+        second = None  # where the second text begins
+        if types is not None and self.second is not None:
+            second = next((place for place in range(start, len(ids)) if types[place] == self.second), None)
+        elif separator:
+            found = (place for place in range(start, stop) if ids[place : place + separator] == self.between)
+            second = next((place + separator for place in found), None)
+        if second is None:
+            texts = [1] * (stop - start)
+        else:
+            second = min(second, stop)
+            texts = [1] * (second - separator - start) + [0] * separator + [2] * (stop - second)
+        return [0] * start + texts + [0] * (len(ids) - stop)
+
+
+@dataclass(frozen=True)
 class Collator:
     """Pads rows on the right and stacks them as the fields of a `Batch`, in a dict, as data loaders expect.
 
-    Rows are dicts with `input_ids` (T,) and, if known, `pair` and `labels` (or `label`). If rows have no `segment`, it
-    is computed from the special tokens; so data sets that were tokenised by other libraries can be used.
+    Rows are dicts with `input_ids` (T,) and, if known, `token_type_ids` (T,) and `labels` (or `label`). If rows have
+    no `segment`, the tokenizer's template gives it; so data sets that were tokenised by other libraries can be used.
 
     Args:
         padding: the id of the padding token.
-        special: the ids of the special tokens.
+        template: the special tokens around and between texts.
     """
 
     padding: int = 0
-    special: frozenset[int] = frozenset()
+    template: Template = Template()
 
     @classmethod
     def of(cls, tokenizer) -> Collator:
-        # [UNK] is a special token too, but it stands for a word of the text.
-        special = frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
-        return cls(tokenizer.pad_token_id or 0, special)
+        return cls(tokenizer.pad_token_id or 0, Template.of(tokenizer))
 
     def __call__(self, rows: Sequence[dict]) -> dict[str, Tensor]:
         """The fields of a `Batch` from B rows, padded on the right to the longest one (B, T)."""
-        ids = [torch.as_tensor(np.asarray(row["input_ids"]), dtype=torch.long) for row in rows]
-        if "attention_mask" in rows[0]:  # tokenised and padded by another library
-            ids = [row[torch.as_tensor(full["attention_mask"]).bool()] for row, full in zip(ids, rows, strict=True)]
+
+        def tokens(name: str) -> list[Tensor]:
+            values = [torch.as_tensor(np.asarray(row[name]), dtype=torch.long) for row in rows]
+            if "attention_mask" not in rows[0]:
+                return values
+            masks = [torch.as_tensor(row["attention_mask"]).bool() for row in rows]  # padded by another library
+            return [own[mask] for own, mask in zip(values, masks, strict=True)]
+
+        ids, types = tokens("input_ids"), tokens("token_type_ids") if "token_type_ids" in rows[0] else None
         if "segment" in rows[0]:
-            segments = [torch.as_tensor(np.asarray(row["segment"]), dtype=torch.long) for row in rows]
+            segments = tokens("segment")
         else:
-            segments = [self.segment(row) for row in ids]
+            of_rows = [None] * len(ids) if types is None else [row.tolist() for row in types]
+            parts = map(self.template.segment, (row.tolist() for row in ids), of_rows)
+            segments = [torch.tensor(part, dtype=torch.long) for part in parts]
         batch = {
             "input_ids": pad_sequence(ids, batch_first=True, padding_value=self.padding),
             "attention_mask": pad_sequence([torch.ones_like(row) for row in ids], batch_first=True),
             "segment": pad_sequence(segments, batch_first=True),
         }
+        if types is not None:
+            batch["token_type_ids"] = pad_sequence(types, batch_first=True)
         if not batch["input_ids"].shape[1]:  # no text has a token, and no model accepts a batch without a position
             batch = {field: torch.zeros(len(rows), 1, dtype=torch.long) for field in batch}
             batch["input_ids"] += self.padding
-        if "pair" in rows[0]:
-            batch["pair"] = torch.tensor([bool(row["pair"]) for row in rows])
         for name in ("labels", "label"):
             if name in rows[0]:  # class numbers (B,); or 0 and 1 or probabilities (B, C)
                 labels = torch.tensor(np.array([row[name] for row in rows]))
                 return batch | {"labels": labels if labels.dim() > 1 else labels.long()}
         return batch
-
-    def segment(self, ids: Tensor) -> Tensor:
-        """The segment of each token (T,): 0 special, 1 up to the first separator after a word, 2 after it."""
-        special = torch.tensor([int(token) in self.special for token in ids])
-        word_before = (~special).cumsum(0) > 0
-        second = (special & word_before).cumsum(0) > 0
-        return torch.where(special, 0, 1 + second.long())
 
 
 class LengthGrouped(Sampler[int]):
@@ -151,13 +195,18 @@ def padded(texts: Encoded, rows: np.ndarray, padding: int = 0, labelled: bool = 
     positions = np.arange(max(lengths.max(), 1))  # no model accepts a batch without a position
     inside = positions < lengths
     flat = (texts.starts[rows, None] + positions)[inside]
-    ids, segments = np.full(inside.shape, padding, np.int64), np.zeros(inside.shape, np.int64)
-    ids[inside], segments[inside] = texts.ids[flat], texts.segments[flat]
+
+    def placed(values: np.ndarray, filling: int = 0) -> torch.Tensor:
+        rows = np.full(inside.shape, filling, np.int64)
+        rows[inside] = values[flat]
+        return torch.from_numpy(rows)
+
+    types = None if texts.types is None else placed(texts.types)
     labels = None
     if labelled and texts.labels is not None:
         labels = torch.from_numpy(np.asarray(texts.labels, np.int64)[rows])
-    mask, pair = torch.from_numpy(inside.astype(np.int64)), torch.full((len(rows),), texts.paired)
-    return Batch(torch.from_numpy(ids), mask, torch.from_numpy(segments), labels, pair)
+    mask = torch.from_numpy(inside.astype(np.int64))
+    return Batch(placed(texts.ids, padding), mask, placed(texts.segments), labels, types)
 
 
 def in_order(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

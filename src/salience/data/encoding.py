@@ -68,7 +68,7 @@ def words_of_tokens(
 
 
 class Encoded(Dataset):
-    """N tokenised texts. Each is a dict of `input_ids` (T,), `segment` (T,), `pair` and, if known, `labels`.
+    """N tokenised texts. Each is a dict of `input_ids`, `segment` and, if known, `token_type_ids` (T,) and `labels`.
 
     Args:
         ids: the token ids of all texts, flat.
@@ -80,7 +80,7 @@ class Encoded(Dataset):
             of the ids.
         owners: (N,) int, ascending, where these are passages of texts: the number of the text that each is of. None
             where each is a text of its own.
-        paired: whether these are pairs of texts, also where a second text is empty.
+        types: flat as `ids`, the tokenizer's types of the tokens; None if it gives a model none.
     """
 
     def __init__(
@@ -92,20 +92,22 @@ class Encoded(Dataset):
         cut: np.ndarray | Sequence[bool] | bool = False,
         words: Words | None = None,
         owners: np.ndarray | None = None,
-        paired: bool = False,
+        types: np.ndarray | None = None,
     ):
         self.ids, self.segments, self.lengths = ids, segments, lengths
         self.starts = np.concatenate([[0], lengths.cumsum()])  # (N + 1,) where each text begins in `ids`
         self.labels = None if labels is None else np.asarray(labels, np.int64)
         self.cut = np.broadcast_to(np.asarray(cut, bool), lengths.shape)
-        self._words, self.owners, self.paired = words, owners, paired
+        self._words, self.owners, self.types = words, owners, types
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def __getitem__(self, index: int) -> dict:
         part = slice(self.starts[index], self.starts[index + 1])
-        item = {"input_ids": self.ids[part], "segment": self.segments[part], "pair": self.paired}
+        item = {"input_ids": self.ids[part], "segment": self.segments[part]}
+        if self.types is not None:
+            item["token_type_ids"] = self.types[part]
         return item if self.labels is None else item | {"labels": self.labels[index]}
 
     def __iter__(self) -> Iterator[dict]:
@@ -141,8 +143,9 @@ class Encoded(Dataset):
         if words is not None:
             names, second = [words.names[row] for row in rows], [words.second[row] for row in rows]
             words = Words(words.of_tokens[flat], words.counts[rows], names, second)
+        types = None if self.types is None else self.types[flat]
         return Encoded(
-            self.ids[flat], self.segments[flat], self.lengths[rows], labels, self.cut[rows], words, paired=self.paired
+            self.ids[flat], self.segments[flat], self.lengths[rows], labels, self.cut[rows], words, types=types
         )
 
     def keeping(self, kept: np.ndarray, empty: int) -> Encoded:
@@ -163,7 +166,8 @@ class Encoded(Dataset):
         ids = self.ids.copy()
         ids[positions], left[positions] = empty, True
         lengths = np.bincount(rows[left], minlength=len(self))
-        return Encoded(ids[left], self.segments[left], lengths, self.labels, paired=self.paired)
+        types = None if self.types is None else self.types[left]
+        return Encoded(ids[left], self.segments[left], lengths, self.labels, types=types)
 
 
 def encode_texts(
@@ -194,7 +198,7 @@ def encode_texts(
             f"{'text' if pairs is None else 'pair'} {'is' if special == 1 else 'are'} special"
         )
     no_ids, no_segments = np.zeros(0, np.int32), np.zeros(0, np.int8)
-    ids, segments, lengths, cut, words = [no_ids], [no_segments], [], [], []
+    ids, segments, types, lengths, cut, words = [no_ids], [no_segments], [no_segments], [], [], []
     for start in range(0, len(texts), CHUNK):
         chunk = [list(column[start : start + CHUNK]) for column in ((texts,) if pairs is None else (texts, pairs))]
         encodings = tokenizer(*chunk, truncation=False, verbose=False).encodings
@@ -213,6 +217,7 @@ def encode_texts(
                 segment = np.array([0 if part is None else part + 1 for part in encoding.sequence_ids], np.int8)
             ids.append(np.array(encoding.ids, np.int32))
             segments.append(segment)
+            types.append(np.array(encoding.type_ids, np.int8))
             lengths.append(len(encoding))
             if spans is not None:
                 try:
@@ -227,5 +232,5 @@ def encode_texts(
         found = Words(of_tokens, counts, names, [second for _, _, second in words])
     return Encoded(
         np.concatenate(ids), np.concatenate(segments), np.array(lengths, np.int64), labels, cut, found,
-        paired=pairs is not None,
+        types=np.concatenate(types) if "token_type_ids" in tokenizer.model_input_names else None,
     )  # fmt: skip

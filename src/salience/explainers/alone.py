@@ -49,4 +49,7 @@ def alone(batch: Batch, part: int) -> tuple[Batch, Tensor]:
     ids, mask, segment = (
         values.gather(1, source) for values in (batch.input_ids, kept.long(), (kept & (batch.segment == part)).long())
     )
-    return Batch(ids, mask, segment, batch.labels), source
+    types = batch.token_type_ids
+    if types is not None:  # a text alone is of the first type, and a special token before it keeps its own
+        types = types.gather(1, source) * (source == first[:, None])
+    return Batch(ids, mask, segment, batch.labels, types), source

@@ -59,9 +59,9 @@ class FromCaptum:
             }  # fmt: skip
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # captum warns that it sets hooks and requires gradients
+                others = (batch.input_ids, batch.attention_mask, batch.segment, batch.token_type_ids)
                 scores = attribution.attribute(
-                    embeddings, target=target,
-                    additional_forward_args=(batch.input_ids, batch.attention_mask, batch.segment, batch.pair),
+                    embeddings, target=target, additional_forward_args=others,
                     **{name: value for name, value in offered.items() if name in known},
                 ).detach()  # fmt: skip
         scores = scores.sum(-1) if self.name in GRADIENTS else scores[..., 0]  # the same value at every unit
@@ -75,7 +75,7 @@ class FromEmbeddings(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, embeddings: Tensor, ids: Tensor, mask: Tensor, segment: Tensor, pair: Tensor | None) -> Tensor:
+    def forward(self, embeddings: Tensor, ids: Tensor, mask: Tensor, segment: Tensor, types: Tensor | None) -> Tensor:
         with rewriting(self.model, "embeddings", lambda _: embeddings):
-            logits = forward(self.model, Batch(ids, mask, segment, pair=pair))
+            logits = forward(self.model, Batch(ids, mask, segment, token_type_ids=types))
             return log_probabilities(self.model, logits)

@@ -49,11 +49,14 @@ def without(batch: Batch, rows: Tensor, positions: Tensor) -> Batch:
     length = batch.input_ids.shape[1]
     order = torch.arange(length, device=rows.device).expand(len(rows), length)
     source = (order + (order >= positions[:, None])).clamp(max=length - 1)
-    ids, mask, segment = (
-        part[rows].gather(1, source) for part in (batch.input_ids, batch.attention_mask, batch.segment)
-    )
+
+    def shortened(part: Tensor) -> Tensor:
+        return part[rows].gather(1, source)
+
     # The last column has no column to its right: a text without padding would keep its last token twice.
-    present = mask * (order < length - 1)
+    present = shortened(batch.attention_mask) * (order < length - 1)
     width = int((present * (order + 1)).max().clamp(min=1))  # of the longest of these texts
-    labels, pair = (None if of_rows is None else of_rows[rows] for of_rows in (batch.labels, batch.pair))
-    return Batch(ids[:, :width], present[:, :width], (segment * present)[:, :width], labels, pair)
+    labels = None if batch.labels is None else batch.labels[rows]
+    types = None if batch.token_type_ids is None else (shortened(batch.token_type_ids) * present)[:, :width]
+    segment = (shortened(batch.segment) * present)[:, :width]
+    return Batch(shortened(batch.input_ids)[:, :width], present[:, :width], segment, labels, types)

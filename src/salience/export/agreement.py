@@ -1,18 +1,25 @@
-"""How far an exported classifier agrees with the original: on given texts, and on made-up ones."""
+"""How far an exported classifier agrees with the original: on given texts, and on made-up ones.
+
+The original reads texts by its own tokenizer, and the export by that of the program that serves it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 
 from salience.batch import Batch
 from salience.classify import TextClassifier
+from salience.classify.classifier import OnnxClassifier
 from salience.classify.onnx_model import OnnxModel
-from salience.data.batching import Collator
+from salience.data.batching import Collator, padded
+from salience.data.encoding import CHUNK, Encoded
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.hooks.hooks import evaluating, forward
@@ -66,10 +73,34 @@ class Agreement:
         return values
 
 
-def agreement(original: TextClassifier, exported: TextClassifier, texts: Texts) -> Agreement:
+def server_tokenizer(folder: Path, max_length: int) -> Tokenizer:
+    """The tokenizer of an export, as its programs load it; see `templates/serve.py`."""
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_truncation(max_length)
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def as_served(tokenizer: Tokenizer, texts: Texts) -> Encoded:
+    """Texts or pairs as the programs of an export read them: with all token types that the tokenizer knows."""
+    given: list[Any] = texts.texts if texts.second is None else list(zip(texts.texts, texts.second, strict=True))
+    ids, types, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int8)], []
+    for start in range(0, len(given), CHUNK):
+        for row in tokenizer.encode_batch(given[start : start + CHUNK]):
+            ids.append(np.array(row.ids, np.int32))
+            types.append(np.array(row.type_ids, np.int8))
+            lengths.append(len(row))
+    segments = np.zeros(sum(lengths), np.int8)  # a network reads none
+    return Encoded(np.concatenate(ids), segments, np.array(lengths, np.int64), types=np.concatenate(types))
+
+
+def agreement(original: TextClassifier, exported: OnnxClassifier, texts: Texts) -> Agreement:
     """Predicts N texts, one or more, with both classifiers. The original computes in float32."""
     encoded, kind, known = original.read(texts), original.kind, texts.labelled
-    probabilities = [classifier.probabilities(encoded) for classifier in (original, exported)]
+    # Parts of long texts, which no server reads, are made by salience.
+    served = original.long == "head"
+    read = as_served(server_tokenizer(exported.model.folder, exported.max_length), texts) if served else encoded
+    probabilities = [original.probabilities(encoded), exported.probabilities(read)]
     before, after = (original.decisions(each) for each in probabilities)
     accuracy = None
     if known.any():
@@ -79,14 +110,14 @@ def agreement(original: TextClassifier, exported: TextClassifier, texts: Texts) 
     return Agreement(len(texts), int((before != after).any(1).sum()), largest, accuracy, kind)
 
 
-def made_up_batches(classifier: TextClassifier) -> list[Batch]:
-    """Batches of texts of random tokens: single texts and pairs, with and without padding."""
-    single = [made_up_batch(classifier, lengths) for lengths in SINGLE]
-    return single + [made_up_batch(classifier, first, second) for first, second in PAIRS]
+def made_up_sets(classifier: TextClassifier) -> list[Texts]:
+    """Texts of random tokens, those of a batch together: single texts and pairs, with and without padding."""
+    single = [made_up_texts(classifier, lengths) for lengths in SINGLE]
+    return single + [made_up_texts(classifier, first, second) for first, second in PAIRS]
 
 
-def made_up_batch(classifier: TextClassifier, first: Sequence[int], second: Sequence[int] | None = None) -> Batch:
-    """Texts of random tokens as one batch, by the number of words of each text, and of each second text of pairs."""
+def made_up_texts(classifier: TextClassifier, first: Sequence[int], second: Sequence[int] | None = None) -> Texts:
+    """Texts of random tokens by the number of words of each text, and of each second text of pairs."""
     random = np.random.default_rng(0)
     tokenizer = classifier.tokenizer
     vocabulary = sorted(set(range(len(tokenizer))) - set(tokenizer.all_special_ids))
@@ -95,17 +126,26 @@ def made_up_batch(classifier: TextClassifier, first: Sequence[int], second: Sequ
         tokens = (random.choice(vocabulary, words) for words in lengths)
         return [" ".join(tokenizer.decode([token]).strip() for token in text) for text in tokens]
 
-    texts = Texts(made_up(first), None if second is None else made_up(second))
-    return Batch(**Collator.of(tokenizer)(list(classifier.encode_heads(texts))))
+    return Texts(made_up(first), None if second is None else made_up(second))
 
 
-def check_parity(classifier: TextClassifier, exported: OnnxModel) -> float:
-    """The largest difference of a logit between an export in float32 and the original, relative to their range."""
+def as_batch(classifier: TextClassifier, texts: Texts) -> Batch:
+    """The texts as one batch."""
+    return Batch(**Collator.of(classifier.tokenizer)(list(classifier.encode_heads(texts))))
+
+
+def check_parity(classifier: TextClassifier, exported: OnnxModel, tokenizer: Tokenizer) -> float:
+    """The largest difference of a logit between an export in float32 and the original, relative to their range.
+
+    `tokenizer` is that of the export's programs.
+    """
     kind = classifier.model.config.model_type
     expected, found = [], []
     with torch.inference_mode(), evaluating(classifier.model):
-        for batch in made_up_batches(classifier):
-            expected.append(forward(classifier.model, batch).numpy())
+        for texts in made_up_sets(classifier):
+            expected.append(forward(classifier.model, as_batch(classifier, texts)).numpy())
+            served = as_served(tokenizer, texts)
+            batch = padded(served, np.arange(len(served)), classifier.tokenizer.pad_token_id or 0)
             try:
                 found.append(exported.logits(batch))
             except Exception as error:  # onnxruntime has an error class of its own for each of its codes

@@ -18,7 +18,15 @@ from salience.classify.classifier import load_exported
 from salience.classify.onnx_model import FILE, needed
 from salience.data.texts import Texts
 from salience.errors import InputError, one_line
-from salience.export.agreement import TOLERANCE, Agreement, agreement, check_parity, made_up_batch
+from salience.export.agreement import (
+    TOLERANCE,
+    Agreement,
+    agreement,
+    as_batch,
+    check_parity,
+    made_up_texts,
+    server_tokenizer,
+)
 from salience.export.tracing import needs_two_files, write_onnx
 from salience.files import write_json, write_whole
 from salience.templating import render
@@ -47,9 +55,9 @@ def write_export(
     tokenizer = deepcopy(classifier.tokenizer)
     tokenizer.model_max_length = classifier.max_length
     tokenizer.save_pretrained(folder)
-    write_onnx(classifier.model, made_up_batch(classifier, (2, 5)), folder / FILE)
+    write_onnx(classifier.model, as_batch(classifier, made_up_texts(classifier, (2, 5))), folder / FILE)
     exported = load_exported(folder)
-    difference = check_parity(classifier, exported.model)
+    difference = check_parity(classifier, exported.model, server_tokenizer(folder, exported.max_length))
     if int8:
         quantize(folder / FILE, external=needs_two_files(classifier.model))
         exported = load_exported(folder)

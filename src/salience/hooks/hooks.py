@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import count, takewhile
 
 import torch
@@ -34,9 +34,21 @@ def inputs_of(model: nn.Module, batch: Batch) -> dict[str, Tensor]:
     inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
     if getattr(unwrapped(model), "reads_word_mask", False):
         inputs["word_mask"] = batch.segment > 0
-    if getattr(encoder_of(model).config, "type_vocab_size", 0) > 1:
+    if batch.token_type_ids is not None and reads_types(encoder_of(model)):
         inputs["token_type_ids"] = batch.token_type_ids
     return inputs
+
+
+def reads_types(encoder: nn.Module) -> bool:
+    """Whether an encoder tells token types apart. Some that do, such as Funnel's, do not count them."""
+    counted = getattr(encoder.config, "type_vocab_size", None)
+    return "token_type_ids" in arguments_of(type(encoder).forward) and (counted is None or counted > 1)
+
+
+@cache  # a signature takes as long as a small operation of a model
+def arguments_of(function: Callable) -> frozenset[str]:
+    """The names of a function's arguments."""
+    return frozenset(inspect.signature(function).parameters)
 
 
 class Reading:

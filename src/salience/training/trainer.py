@@ -332,7 +332,9 @@ class MixTrainer(Trainer):
 
     def batch(self, inputs: dict) -> Batch:
         rows = self._prepare_inputs(inputs)
-        return Batch(rows["input_ids"], rows["attention_mask"], rows["segment"], rows.get("labels"), rows.get("pair"))
+        return Batch(
+            rows["input_ids"], rows["attention_mask"], rows["segment"], rows.get("labels"), rows.get("token_type_ids")
+        )
 
     def _get_train_sampler(self, train_dataset: Dataset | None = None) -> Sampler | None:
         dataset: Any = self.train_dataset if train_dataset is None else train_dataset
@@ -348,4 +350,4 @@ class MixTrainer(Trainer):
 
     def _set_signature_columns_if_needed(self) -> None:
         # Those of a `Batch` reach the collator, not the arguments of the model's `forward`.
-        self._signature_columns = ["input_ids", "attention_mask", "segment", "pair", "label", "labels"]
+        self._signature_columns = ["input_ids", "attention_mask", "segment", "token_type_ids", "label", "labels"]
