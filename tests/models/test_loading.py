@@ -266,6 +266,68 @@ def test_a_trained_model_is_read_at_the_length_it_was_trained_on(tmp_path):
     assert (longest_text(model, tokenizer), longest_text(model, tokenizer, 1500)) == (512, 1500)
 
 
+# The head of a classifier is known by the names of its labels.
+
+
+def named(folder, labels):
+    """The configuration of a saved model says what its labels are."""
+    names = {"id2label": dict(enumerate(labels)), "label2id": {label: row for row, label in enumerate(labels)}}
+    return str(changed(folder, lambda config: config | names))
+
+
+def by_label(model, tokenizer) -> dict[str, list[float]]:
+    with torch.no_grad():
+        logits = model.eval()(**tokenizer(TEXTS, padding=True, return_tensors="pt")).logits
+    return {model.config.id2label[row].casefold(): logits[:, row].tolist() for row in range(logits.shape[1])}
+
+
+@pytest.mark.parametrize("family", sorted(families.MODELS.keys() - {"attention"}))
+def test_the_rows_of_a_head_follow_their_labels(family, tmp_path):
+    """Which are in another order, and written otherwise; a head of other labels is drawn anew, and that is said."""
+    families.save_tiny_model(tmp_path, TEXTS, family=family, classes=3)
+    name, notes = named(tmp_path, ["Contradiction", "neutral", "entailment"]), []
+    stored = by_label(*load_trained(name))
+
+    def loaded(labels):
+        model, tokenizer = load_classifier(name, labels, note=notes.append)
+        return by_label(with_pooling(model, name, "auto", notes.append), tokenizer)
+
+    for labels in (["contradiction", "entailment", "neutral"], ["Neutral", "CONTRADICTION", "entailment"]):
+        found = loaded(labels)
+        assert found == {label: pytest.approx(stored[label], abs=1e-5) for label in map(str.casefold, labels)}
+    assert notes == []
+    for labels in (["bad", "good", "dull"], ["neutral", "entailment", "Neutral"], ["entailment", "neutral"]):
+        found = loaded(labels)
+        assert all(abs(found[label][0] - stored[label][0]) > 1e-4 for label in found.keys() & stored.keys())
+        assert all(
+            abs(mine[0] - theirs[0]) > 1e-4 for mine, theirs in zip(found.values(), stored.values(), strict=False)
+        )
+    assert notes[0] == (
+        f'{name} is a classifier of "Contradiction", "neutral", "entailment", and the texts have "bad", "good", '
+        '"dull": its head is drawn anew'
+    )
+
+
+def test_labels_without_names_are_numbers(tmp_path):
+    """LABEL_0 and LABEL_1 say nothing but the order of the rows, which only labels that are numbers have, too."""
+    families.save_tiny_model(tmp_path, TEXTS, classes=3)
+    stored = list(by_label(*load_trained(tmp_path)).values())
+    for labels, kept in ((["1", "0", "2"], [1, 0, 2]), (["LABEL_2", "LABEL_0", "LABEL_1"], [2, 0, 1])):
+        assert list(by_label(*load_classifier(str(tmp_path), labels)).values()) == [stored[row] for row in kept]
+    notes = []
+    load_classifier(str(tmp_path), ["bad", "dull", "good"], note=notes.append)
+    assert notes[0].startswith(f'{tmp_path} is a classifier of "LABEL_0", "LABEL_1", "LABEL_2", and the texts have')
+
+
+def test_an_encoder_without_a_head_is_no_classifier_of_other_labels(tmp_path):
+    families.save_tiny_model(tmp_path, TEXTS)
+    model, _ = load_trained(tmp_path)
+    model.base_model.save_pretrained(tmp_path)
+    notes = []
+    load_classifier(str(tmp_path), ["bad", "good"], note=notes.append)
+    assert notes == []
+
+
 # A model's files are somebody else's: nothing that they name is fetched or run.
 
 

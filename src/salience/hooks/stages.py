@@ -61,7 +61,7 @@ def stages(model: nn.Module) -> dict[str | int, nn.Module]:
     return modules
 
 
-def linear_maps(module: nn.Module) -> Iterator[nn.Module]:
+def linear_maps(module: nn.Module) -> Iterator[nn.Linear]:
     """The linear maps of a model, the last one first: the head is found without a walk through the encoder.
 
     Every step looks up the stages several times, and a walk through all modules takes as long as some layers on a GPU.

@@ -15,8 +15,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from salience.errors import InputError, nearest, one_line, quoted
+import torch
+from torch import nn
+
+from salience.errors import InputError, listed, nearest, one_line, quoted
 from salience.files import sha256_of
+from salience.hooks.stages import linear_maps
 from salience.models.architectures import MODEL_TYPES
 from salience.models.mean_pooling import without_pooling_layer
 from salience.models.sentence_modules import declared_modes, with_saved_head
@@ -203,18 +207,23 @@ def set_dropout(config: PreTrainedConfig, probability: float) -> None:
 
 
 def load_classifier(
-    name: str, labels: Sequence[str], dropout: float | None = None, multi_label: bool = False
+    name: str,
+    labels: Sequence[str],
+    dropout: float | None = None,
+    multi_label: bool = False,
+    note: Callable[[str], None] = lambda line: None,
 ) -> WithTokenizer:
     """Loads an encoder with a sequence-classification head for `labels`, and its tokenizer.
 
-    The head is initialised at random, unless the model is a classifier with as many labels. Weights are loaded in
-    float32, whatever type they are stored in.
+    The head is initialised at random, unless the model is a classifier of the same labels, in any order: see
+    `rows_by_name`. Weights are loaded in float32, whatever type they are stored in.
 
     Args:
         name: "minilm", a folder, or a name on the hub. A model in the hub's cache is loaded without a connection.
         labels: names of the classes, in the order of their indices.
         dropout: probability of the dropout of states and attention; None leaves the model's own.
         multi_label: whether a text can have several labels.
+        note: told, in a line, that the model is a classifier of other labels.
 
     Raises:
         InputError: there is no such model, it has no safetensors weights, or transformers cannot classify with it.
@@ -226,9 +235,66 @@ def load_classifier(
         "label2id": {label: number for number, label in enumerate(labels)},
         "problem_type": (SEVERAL_LABELS if multi_label else ONE_LABEL).problem_type,
     }  # fmt: skip
+    stored = load_configuration(name)
     model, loading_info = _pretrained(AutoModelForSequenceClassification, name, dropout, changes)
     _check_weights(name, model, loading_info)
-    return model.float(), _untrained_tokenizer(name)
+    model = model.float()
+    _match_head(name, model, stored, labels, loading_info, note)
+    return model, _untrained_tokenizer(name)
+
+
+def _match_head(
+    name: str, model: PreTrainedModel, stored: PreTrainedConfig, labels: Sequence[str], loading_info: Mapping,
+    note: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Puts the rows of a head that was read from a file in the order of the labels, or draws it anew."""
+    linear = next((each for each in linear_maps(model) if each.out_features == len(labels)), None)
+    weight = next((key for key, value in model.named_parameters() if linear and value is linear.weight), None)
+    if linear is None or weight in loading_info["missing_keys"]:  # the file holds no head
+        return
+    rows = rows_by_name(stored, labels)
+    if rows is not None:
+        reorder(linear, rows)
+        return
+    note(other_labels(name, stored, labels))
+    if weight not in {key for key, *_ in loading_info["mismatched_keys"]}:  # which is drawn already
+        draw(linear, model.config)
+
+
+@torch.no_grad()
+def draw(linear: nn.Linear, config: PreTrainedConfig) -> None:
+    """Draws the weights of a linear map anew, as transformers draws those of a head."""
+    linear.weight.normal_(0, getattr(config, "initializer_range", 0.02))
+    if linear.bias is not None:
+        linear.bias.zero_()
+
+
+@torch.no_grad()
+def reorder(linear: nn.Linear, rows: Sequence[int]) -> None:
+    """Puts the rows of a linear map in this order."""
+    for weight in linear.parameters():
+        weight.copy_(weight[rows])
+
+
+def rows_by_name(stored: PreTrainedConfig, labels: Sequence[str]) -> list[int] | None:
+    """The row of each label in the head of a classifier with this configuration; None if that has other labels.
+
+    Labels are compared by their names; where these differ, without regard to case. `LABEL_1`, by which transformers
+    names the second label of a model that does not say what its labels are, is then also the label "1".
+    """
+    own = [str(stored.id2label[number]) for number in range(stored.num_labels)]
+    for form in (str, lambda label: label.casefold().removeprefix("label_")):
+        names, wanted = [form(label) for label in own], [form(label) for label in labels]
+        if len(set(names)) == len(names) and sorted(names) == sorted(wanted):
+            return [names.index(label) for label in wanted]
+    return None
+
+
+def other_labels(name: str, stored: PreTrainedConfig, labels: Sequence[str]) -> str:
+    """A line that says so, where a classifier has other labels than the texts."""
+    own = (quoted(stored.id2label[number]) for number in range(stored.num_labels))
+    theirs = listed(map(quoted, labels), 5)
+    return f"{name} is a classifier of {listed(own, 5)}, and the texts have {theirs}: its head is drawn anew"
 
 
 def load_encoder(name: str) -> WithTokenizer:

@@ -26,7 +26,16 @@ from salience.errors import InputError, counted, listed, quoted
 from salience.hooks.hooks import evaluating, forward
 from salience.hooks.stages import depth, encoder_of, layers_of, stages, unwrapped
 from salience.models.architectures import USUAL, architecture
-from salience.models.loading import load_classifier, load_configuration, longest_text, model_source, sentence_pooling
+from salience.models.loading import (
+    load_classifier,
+    load_configuration,
+    longest_text,
+    model_source,
+    other_labels,
+    reorder,
+    rows_by_name,
+    sentence_pooling,
+)
 from salience.models.mean_pooling import (
     OWN_LAYER,
     fresh_head,
@@ -48,11 +57,14 @@ MOST = 10_000  # texts that the regression is fitted on: with as many, more of t
 SCALE = 20.0
 
 
-def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedModel:
+def with_pooling(
+    model: PreTrainedModel, name: str, pooling: str, note: Callable[[str], None] = lambda line: None
+) -> PreTrainedModel:
     """The classifier that is trained, loaded from a name: with a pooling over the tokens where it is asked for.
 
     "auto" is the pooling that the encoder was trained for, "mean" or "first", if its files or its name say so; else
-    "cls", the model's own head. A pooling that a trained classifier already has is kept.
+    "cls", the model's own head. A pooling that a trained classifier already has is kept, and so is its head, if it is
+    of the same labels. `note` is told of a head of modules that is not.
 
     Raises:
         InputError: the model's pooling layer was trained, or its architecture has a pooling of its own.
@@ -63,7 +75,7 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
                 f"--model {quoted(name)} has the pooling {model.config.pooling_layer}, which is retired: it predicts, "
                 "but is not trained further; begin from its encoder, with --set pooling=mean"
             )
-        if load_configuration(name).num_labels != model.config.num_labels:  # then the head was drawn anew
+        if kept_rows(name, model) is None:
             fresh_head(model)
         settle(model)
         return model
@@ -79,7 +91,22 @@ def with_pooling(model: PreTrainedModel, name: str, pooling: str) -> PreTrainedM
     if pooling == "first" and model.config.model_type in OWN_LAYER:
         return with_first_token(model)
     model.config.sentence_pooling = pooling
-    return with_saved_head(encoder_of(model), model_source(name)) or PooledClassifier(encoder_of(model))
+    saved, rows = with_saved_head(encoder_of(model), model_source(name)), kept_rows(name, model)
+    if saved is not None and rows is not None:
+        reorder(saved.classifier, rows)
+        return saved
+    if saved is not None:
+        note(other_labels(name, load_configuration(name), labels_in(model)))
+    return PooledClassifier(encoder_of(model))
+
+
+def labels_in(model: PreTrainedModel) -> list[str]:
+    return [model.config.id2label[number] for number in range(model.config.num_labels)]
+
+
+def kept_rows(name: str, model: PreTrainedModel) -> list[int] | None:
+    """The rows, in the head of a checkpoint, of the labels of a model that was loaded from it; see `rows_by_name`."""
+    return rows_by_name(load_configuration(name), labels_in(model))
 
 
 def used_pooling(model: PreTrainedModel) -> str:
@@ -210,9 +237,9 @@ def used_head_start(name: str, model: PreTrainedModel, pooled: bool) -> str:
     """How a head begins by default: as a regression where it is fresh and reads pooled tokens, which was measured."""
     if not pooled or not can_begin(model) or getattr(model, "has_saved_head", False):
         return "random"
-    loaded = load_configuration(name)
-    is_classifier = any(kind.endswith("ForSequenceClassification") for kind in loaded.architectures or [])
-    return "random" if is_classifier and loaded.num_labels == model.config.num_labels else "logistic"
+    kinds = load_configuration(name).architectures or []
+    is_classifier = any(kind.endswith("ForSequenceClassification") for kind in kinds)
+    return "random" if is_classifier and kept_rows(name, model) is not None else "logistic"
 
 
 @torch.no_grad()

@@ -231,8 +231,8 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
     if own is None:
         if recipe.model in EMBEDDED and isinstance(try_to_load_from_cache(BETTER, "config.json"), str):
             note(f"{BETTER} is in the hub's cache, and often better: rank both with salience encoders {recipe.data}")
-        model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout, task.multi_label)
-        model = with_pooling(model, recipe.model, recipe.pooling)
+        model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout, task.multi_label, note)
+        model = with_pooling(model, recipe.model, recipe.pooling, note)
     else:
         texts = task.to_train_on
         model, tokenizer = build(own, task.labels, [*texts.texts, *(texts.second or [])], note)
