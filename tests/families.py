@@ -19,7 +19,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.decoders import WordPiece as WordPieceDecoder
-from tokenizers.models import WordPiece
+from tokenizers.models import WordLevel, WordPiece
 from torch import nn
 from transformers import PreTrainedTokenizerFast
 
@@ -467,5 +467,44 @@ def save_tiny_model(
         spread=0.1,
     )
     model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return Path(folder)
+
+
+DECODERS = {
+    "GPT2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": POSITIONS},
+    "GPTNeoX": {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2},
+    "Llama": {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2},
+    "OPT": {
+        "hidden_size": 16, "word_embed_proj_dim": 16, "ffn_dim": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "max_position_embeddings": POSITIONS,
+    },
+}  # fmt: skip
+
+
+def save_tiny_decoder(
+    folder: str | Path, texts: list[str], kind: str, of_tokenizer: str | None, of_config: str | None, classes: int = 2
+) -> Path:
+    """A random classifier of `DECODERS` that reads the last token of a text, and finds it by the padding token.
+
+    `of_tokenizer` and `of_config` are the padding tokens that its tokenizer and its configuration name: "<end>", which
+    ends texts and stands for unknown words, "<fill>", or none.
+    """
+    words = sorted({word for text in texts for word in text.split()})
+    numbers = {word: number for number, word in enumerate(["the-first", "<end>", "<fill>", *words])}
+    whole = Tokenizer(WordLevel(numbers, unk_token="<end>"))
+    whole.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=whole, unk_token="<end>", eos_token="<end>", pad_token=of_tokenizer,
+        model_max_length=POSITIONS, model_input_names=["input_ids", "attention_mask"],
+    )  # fmt: skip
+    padding = None if of_config is None else numbers[of_config]
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=len(numbers), num_labels=classes, bos_token_id=1, eos_token_id=1, pad_token_id=padding,
+        initializer_range=0.5, **DECODERS[kind],
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        getattr(transformers, f"{kind}ForSequenceClassification")(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return Path(folder)

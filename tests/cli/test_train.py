@@ -10,7 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from transformers import pipeline
 
+import families
+import salience as package
 from labelled import labelled_rows, write_csv
 from salience.cli.main import main
 from salience.cli.train import seconds_of
@@ -218,3 +221,18 @@ def test_a_limit_that_is_no_time_is_one_line(place, limit, capsys):
 @pytest.mark.parametrize(("limit", "seconds"), [("45", 45), ("90s", 90), ("2m", 120), ("1.5h", 5400)])
 def test_limits_of_time(limit, seconds):
     assert seconds_of(limit) == seconds
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize(("of_tokenizer", "of_config"), [(None, None), ("<fill>", None), (None, "<end>")])
+def test_a_decoder_is_trained_whoever_names_its_padding(of_tokenizer, of_config, tmp_path):
+    """With the default estimate; the pipeline gives the labels of the run."""
+    rows = labelled_rows(40)
+    texts = [text for text, _ in rows]
+    data, tiny = write_csv(tmp_path / "train.csv", rows), tmp_path / "tiny"
+    families.save_tiny_decoder(tiny, texts, "GPT2", of_tokenizer, of_config, classes=3)
+    options = ["train", data, "--model", tiny, "--steps", "4", "--device", "cpu", "--output", tmp_path / "run"]
+    assert main([str(option) for option in options]) == 0
+    classify = pipeline("text-classification", model=str(tmp_path / "run"), truncation=True)
+    found = [answer["label"] for answer in classify(texts, batch_size=8)]
+    assert found == package.load(tmp_path / "run", device="cpu").predict(texts)

@@ -12,8 +12,12 @@ import torch
 import transformers.integrations.hub_kernels
 import transformers.modeling_utils
 from safetensors.torch import load_file, save_file
+from transformers import pipeline
 
 import families
+import salience
+from salience import Batch
+from salience.data.batching import Collator
 from salience.errors import InputError
 from salience.hooks.hooks import forward
 from salience.hooks.stages import stages
@@ -264,6 +268,57 @@ def test_a_trained_model_is_read_at_the_length_it_was_trained_on(tmp_path):
     model, tokenizer = load_classifier(str(tmp_path / "long"), ["a", "b"])
     model.config.max_position_embeddings = 2000
     assert (longest_text(model, tokenizer), longest_text(model, tokenizer, 1500)) == (512, 1500)
+
+
+# One padding token, by which the heads of decoders find the last token of a text.
+
+PADDINGS = [(None, None), ("<fill>", None), (None, "<end>"), ("<fill>", "<end>"), (None, "the-first")]
+
+
+@pytest.mark.parametrize(("of_tokenizer", "of_config"), PADDINGS)
+@pytest.mark.parametrize("kind", families.DECODERS)
+def test_a_model_and_its_tokenizer_have_one_padding_token(kind, of_tokenizer, of_config, tmp_path):
+    """Texts are read alike alone and in a batch, in training, and by the pipeline after they are saved.
+
+    `the-first`, the number 0, is a word, which no padding may become.
+    """
+    texts = ["a good film", "film", "a film that is good and long"]
+    families.save_tiny_decoder(tmp_path / "given", texts, kind, of_tokenizer, of_config)
+    model, tokenizer = load_classifier(str(tmp_path / "given"), ["0", "1"])
+    assert model.config.pad_token_id == tokenizer.pad_token_id == (1 if of_tokenizer is None else 2)
+    rows = [tokenizer(text)["input_ids"] for text in [*texts, "the-first film"]]
+    with torch.no_grad():
+        alone = torch.cat([model.eval()(torch.tensor([row])).logits.softmax(1) for row in rows])
+        batch = Batch(**Collator.of(tokenizer)([{"input_ids": row} for row in rows]))
+        torch.testing.assert_close(forward(model, batch).softmax(1), alone)
+    model.save_pretrained(tmp_path / "run")
+    tokenizer.save_pretrained(tmp_path / "run")
+    for folder in ("given", "run"):  # the first is any classifier of transformers
+        classifier = salience.load(tmp_path / folder, device="cpu")
+        assert classifier.predict_proba([*texts, "the-first film"]) == pytest.approx(alone.numpy(), abs=1e-5)
+    answers = pipeline("text-classification", str(tmp_path / "run"), top_k=None)(texts, batch_size=3)
+    found = [[{each["label"]: each["score"] for each in answer}[label] for label in "01"] for answer in answers]
+    assert torch.tensor(found).numpy() == pytest.approx(alone[:3].numpy(), abs=1e-5)
+
+
+def test_a_model_without_any_special_token_is_refused(tmp_path):
+    families.save_tiny_decoder(tmp_path, TEXTS, "GPT2", None, None)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        content = json.loads((tmp_path / file).read_text())
+        content = {name: value for name, value in content.items() if not name.endswith("_token")}
+        (tmp_path / file).write_text(json.dumps(content | ({"added_tokens": []} if "model" in content else {})))
+    with pytest.raises(InputError, match="has no padding token that it has a vector for: name one of its special"):
+        load_classifier(str(tmp_path), ["a", "b"])
+
+
+def test_positions_that_are_counted_from_the_padding_keep_it(tmp_path):
+    """RoBERTa's, whose configuration is written anew: the first position would be another after loading it."""
+    families.save_tiny_model(tmp_path, TEXTS, family="roberta")
+    tokenizer = families.tiny_tokenizer(TEXTS, family="roberta")
+    tokenizer.pad_token = "[MASK]"
+    tokenizer.save_pretrained(tmp_path)
+    model, tokenizer = load_trained(tmp_path)
+    assert model.config.pad_token_id == tokenizer.pad_token_id == families.ROBERTA_SPECIALS["[PAD]"]
 
 
 # The head of a classifier is known by the names of its labels.

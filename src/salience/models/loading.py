@@ -20,7 +20,7 @@ from torch import nn
 
 from salience.errors import InputError, listed, nearest, one_line, quoted
 from salience.files import sha256_of
-from salience.hooks.stages import linear_maps
+from salience.hooks.stages import encoder_of, linear_maps
 from salience.models.architectures import MODEL_TYPES
 from salience.models.mean_pooling import without_pooling_layer
 from salience.models.sentence_modules import declared_modes, with_saved_head
@@ -240,7 +240,7 @@ def load_classifier(
     _check_weights(name, model, loading_info)
     model = model.float()
     _match_head(name, model, stored, labels, loading_info, note)
-    return model, _untrained_tokenizer(name)
+    return _with_padding(name, model, _untrained_tokenizer(name))
 
 
 def _match_head(
@@ -306,7 +306,7 @@ def load_encoder(name: str) -> WithTokenizer:
 
     encoder, loading_info = _pretrained(AutoModel, name)
     _check_weights(name, encoder, loading_info)
-    return without_pooling_layer(encoder).float(), _untrained_tokenizer(name)
+    return _with_padding(name, without_pooling_layer(encoder).float(), _untrained_tokenizer(name))
 
 
 def load_trained(folder: str | Path) -> WithTokenizer:
@@ -321,7 +321,7 @@ def load_trained(folder: str | Path) -> WithTokenizer:
         raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
     if model.config.num_labels < 2:
         raise InputError(f"{name} gives a text a number (regression); use a classifier with at least two labels")
-    return model.float(), load_tokenizer(name)
+    return _with_padding(name, model.float(), load_tokenizer(name))
 
 
 def sentence_pooling(name: str) -> str | None:
@@ -364,9 +364,7 @@ def longest_text(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, ask
     trained on, or `LONGEST` where the tokenizer has no maximum.
     """
     positions = getattr(model.base_model.config, "max_position_embeddings", None) or sys.maxsize
-    # The positions of RoBERTa and MPNet begin after the padding index.
-    table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
-    if (padding := getattr(table, "padding_idx", None)) is not None:
+    if (padding := _padding_position(model)) is not None:
         positions -= padding + 1
     if asked is None:
         asked = tokenizer.model_max_length if tokenizer.model_max_length <= UNLIMITED else LONGEST
@@ -391,6 +389,39 @@ def _pretrained(
         )
 
     return _loaded(name, load)
+
+
+def _padding_position(model: PreTrainedModel) -> int | None:
+    """The padding index after which the positions of RoBERTa and MPNet begin; None for other models."""
+    table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
+    return getattr(table, "padding_idx", None)
+
+
+def _with_padding(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> WithTokenizer:
+    """Gives a model and its tokenizer the same padding token, with which they are saved.
+
+    The heads of GPT-2, Llama and their like find the last token of a text by it. It is that of the tokenizer, or else
+    that of the configuration, which goes first where positions are counted from it. If neither names a special token
+    that the model has a vector for, it is the end of a text, a separator, or [UNK], as far as there is one.
+    """
+    config: Any = model.config.get_text_config()
+    vectors = len(encoder_of(model).get_input_embeddings().weight)
+    special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    special.update(tokenizer.all_special_ids)
+    named = [tokenizer.pad_token_id, getattr(config, "pad_token_id", None)]
+    if _padding_position(model) is not None:
+        named.reverse()
+    others = [tokenizer.eos_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id]
+    padding = next((number for number in named + others if number in special and number < vectors), None)
+    if padding is None:
+        raise InputError(
+            f"the model {name!r} has no padding token that it has a vector for: name one of its special tokens as "
+            "pad_token in its tokenizer_config.json, and its number as pad_token_id in its config.json"
+        )
+    if tokenizer.pad_token_id != padding:
+        tokenizer.pad_token = tokenizer.convert_ids_to_tokens(padding)
+    config.pad_token_id = padding
+    return model, tokenizer
 
 
 def _untrained_tokenizer(name: str) -> PreTrainedTokenizerBase:
