@@ -2,11 +2,11 @@
 
     python bench/distilling.py --data-dir DATA --teacher sentence-transformers/all-mpnet-base-v2 --seeds 0 1
 
-The teacher is trained on a few rows, its highest half of the layers. It labels other rows of the same file, whose labels
-are hidden, and its probabilities teach minilm, which is tested on development rows (`bench/development.py`). "alone" is
-minilm trained on the few rows, and "alone, best" the same with all steps. The runs are added to
-RESULTS/distilling.csv, of which `bench/study_table.py` prints the differences. "seconds" are the processor's, of the
-training, with its texts read and its test rows predicted.
+The teacher is trained on a few rows, the upper half of its layers, and calibrated by two folds. It labels other rows
+of the same file, whose labels are hidden, and its probabilities teach minilm, which is tested on development rows
+(`bench/development.py`). "alone" is minilm trained on the few rows, and "alone, best" the same with all steps. The
+runs are added to RESULTS/distilling.csv, of which `bench/study_table.py` prints the differences. "seconds" are the
+processor's: the training, with its texts read and its test rows predicted, and the calibration of the teacher.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results/studies"))
     parser.add_argument("--sets", nargs="+", choices=SETS, default=NAMES)
     parser.add_argument("--size", type=int, default=100, help="labelled rows")
-    parser.add_argument("--texts", nargs="+", type=int, default=[2000], help="numbers of texts without labels")
+    parser.add_argument("--texts", nargs="*", type=int, default=[2000], help="numbers of texts without labels")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--precision", default="fp32")
     options = parser.parse_args()
@@ -75,7 +75,7 @@ class Draw:
         few = settings | {"data": self.files["data"], "size": self.options.size, "estimate": "none"}
         recipe = {
             "alone": few, "alone, best": few | {"effort": "best"},
-            "teacher": few | {"model": self.options.teacher, "trained_layers": 6},
+            "teacher": few | {"model": self.options.teacher, "trained_layers": 6, "estimate": "folds:2"},
         }.get(method)  # fmt: skip
         if recipe is None:
             count = next(texts for texts in self.options.texts if taught_by(texts) == method)
