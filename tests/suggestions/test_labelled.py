@@ -43,3 +43,13 @@ def test_what_is_not_known_is_said(tmp_path):
     assert not found and "does not say which texts it was trained on" in note
     found, note = texts_of_run(run_of(tmp_path / "run", data=str(tmp_path / "gone.csv")))
     assert not found and "cannot be read" in note and "gone.csv" in note
+
+
+def test_the_texts_that_a_teacher_has_taught_with_are_not_labelled(tmp_path):
+    parts = {name: labelled_rows(12, seed=seed) for seed, name in enumerate(("few", "many", "test"))}
+    few, many, test = (str(write_csv(tmp_path / f"{name}.csv", rows)) for name, rows in parts.items())
+    teacher = run_of(tmp_path / "teacher", data=few)
+    student = {"data": many, "test": test, "teacher": str(teacher), "text": "text", "label": "label"}
+    found, note = texts_of_run(run_of(tmp_path / "run", **student))
+    assert note is None
+    assert found == {(text,) for name in ("few", "test") for text, _ in parts[name]}

@@ -13,8 +13,11 @@ import numpy as np
 from salience.classify import TextClassifier
 from salience.classify.parts import Windows
 from salience.classify.predictor import texts_in
+from salience.data.columns import Columns
 from salience.data.reading import stream
 from salience.data.splitting import stripped
+from salience.data.task import read_part
+from salience.data.texts import Texts
 from salience.data.values import well_formed
 from salience.errors import InputError, listed, quoted
 from salience.runs.folder import RECIPE, read_recipe
@@ -41,11 +44,23 @@ def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
         rows = Recipe.from_mapping({name: value for name, value in recipe.items() if name in names})
     except (OSError, InputError, TypeError):
         return set(), f"{model} does not say which texts it was trained on, {among}"
+    of_teacher, note = (set(), None) if rows.teacher is None else texts_of_run(rows.teacher)
     try:
-        task = task_of(rows, silent)
+        own = {row for part in labelled_parts(rows) for row in stripped(part)}
     except (OSError, InputError) as error:
-        return set(), f"the texts that {model} was trained on cannot be read, {among} ({error})"
-    return {row for part in (task.training, task.validation, task.test) for row in stripped(part)}, None
+        return of_teacher, f"the texts that {model} was trained on cannot be read, {among} ({error})"
+    return own | of_teacher, note
+
+
+def labelled_parts(rows: Recipe) -> list[Texts]:
+    """The texts of a run that people have labelled: not those by which a teacher has taught it."""
+    if rows.teacher is None:
+        task = task_of(rows, silent)
+        return [task.training, task.validation, task.test]
+    assert rows.text is not None  # a run keeps the columns that it has read
+    columns = Columns(rows.text, rows.text_pair, rows.label, separator=rows.label_separator)
+    measured = filter(None, (rows.validation, rows.test))
+    return [read_part(source, columns, rows.encoding, rows.bad_rows)[0] for source in measured]
 
 
 def read_pool(
