@@ -27,7 +27,6 @@ from salience.settings import (
     whole_between,
 )
 
-PASSES = 2  # over its texts, that a student makes; docs/howto/distill.md has the measurement
 LARGE = 2000  # rows from which on steps are larger, and the trained head is kept
 
 
@@ -54,6 +53,8 @@ EFFORTS = {
     "normal": Effort(1 / 4, 2, 8, "logistic"),
     "best": Effort(1, 1, 16, "trained"),
 }
+# Of a student, which makes `PASSES` over the texts of its teacher; docs/howto/distill.md has the measurement.
+TAUGHT, PASSES = Effort(1, 2, 16, "trained"), 2
 CONTRAST = 0.6  # weight of the contrastive loss where the head reads a mean; docs/recipe.md has the measurement
 # What stands in the place of a method for the reference rows of a comparison, which train no model.
 REFERENCES = {
@@ -403,42 +404,40 @@ class Recipe(DataSettings):
         """
         asked = {**vars(self), **found}
         mean = asked["pooling"] in ("mean", "first")
-        is_small = rows < LARGE
-        has_efforts = mean and is_small and not several and self.teacher is None
+        is_small, taught = rows < LARGE, self.teacher is not None
+        has_efforts = mean and is_small and not several and not taught
         if self.effort not in (None, "best") and not has_efforts:
             raise InputError(
                 f"--effort {self.effort} is for encoders with mean pooling, one label a text and less than {LARGE:,} "
                 "rows: leave it out"
             )
         effort = EFFORTS[(self.effort or "normal") if has_efforts else "best"]
+        if taught and mean:
+            effort = TAUGHT
         # Small data sets need many small steps, large ones fewer large ones.
-        usual = effort.batch_size if is_small else 32
+        usual = effort.batch_size if is_small or taught else 32
         batch_size = usual if self.batch_size is None else self.batch_size
         factor = effort.steps if self.steps_factor is None else self.steps_factor
-        steps, (rate, head_rate) = default_steps(rows, classes, batch_size), default_rates(width, mean)
+        steps = PASSES * rows / batch_size if taught else default_steps(rows, classes, batch_size)
+        rate, head_rate = default_rates(width, mean)
+        mixes = mean and not taught
         values: dict[str, Any] = {
             "batch_size": batch_size, "steps": max(1, round(steps * factor)), "steps_factor": factor,
             # Mixtures of sentence vectors where the head reads a mean; other heads were not measured, and have none.
-            "method": "senmixup" if mean else "plain",
+            "method": "senmixup" if mixes else "plain",
             "learning_rate": rate * effort.rate, "head_rate": head_rate, "contrastive": 0.0, "head_end": "trained",
         }  # fmt: skip
         if self.method is None:
-            asked["method_options"] = {"alpha": 1.0} if mean else {}
+            asked["method_options"] = {"alpha": 1.0} if mixes else {}
         fits = (self.clean or self.method == "plain") and self.accumulation * world_size() == 1
-        if mean and fits and not several:  # where it can be had and was measured
+        if mixes and fits and not several:  # where it can be had and was measured
             values["contrastive"] = CONTRAST
         if asked["head_start"] == "logistic" and not validated:
             values["head_end"] = effort.head
-        if self.teacher is not None:
-            values |= {
-                "steps": max(1, round(PASSES * rows / batch_size * factor)), "method": "plain", "contrastive": 0.0,
-                "head_end": "trained", "trained_share": 1.0,
-            }  # fmt: skip
-            asked["method_options"] = asked["method_options"] if self.method else {}
         if self.trained_layers == 0:
             values |= {"steps": 0, "method": "plain", "contrastive": 0.0, "trained_share": 1.0}
             asked["method_options"] = {}
-        if validated or asked["head_start"] == "random":  # else the estimate chooses it, if there is one
+        if validated or taught or asked["head_start"] == "random":  # else the estimate chooses it, if there is one
             values["trained_share"] = 1.0
         return Plan(**asked | {name: value for name, value in values.items() if asked[name] is None})
 
