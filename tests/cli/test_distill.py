@@ -44,7 +44,7 @@ def test_the_loss_of_a_batch_is_that_of_the_teachers_probabilities(place, texts,
     assert (owners is not None) == (kind == "windows")
     rows = torch.arange(len(soft)) if owners is None else torch.from_numpy(owners)
     trainer = build_trainer(prepared, tmp_path)
-    items = [prepared.training[row] for row in range(5)]
+    items = list(prepared.training.take(range(5)))
     batch = trainer.batch(trainer.data_collator(items))
     assert torch.equal(labels_of(batch).float(), soft[rows[:5]])
     with torch.no_grad():

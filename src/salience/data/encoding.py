@@ -74,7 +74,7 @@ class Encoded(Dataset):
         ids: the token ids of all texts, flat.
         segments: flat as `ids`: 0 for special tokens, 1 for the text, 2 for the second text of a pair.
         lengths: (N,) int, the number of tokens of each text.
-        labels: (N,) int, or (N, C) where texts can have several labels; None if they are not known.
+        labels: (N,) int; or (N, C), 0 and 1 where texts can have several labels, or probabilities; None if unknown.
         cut: (N,) bool, whether a text is longer than what is read of it. One value stands for all texts.
         words: the words that the tokens are parts of; None if they are not needed. They take several times the memory
             of the ids.
@@ -96,7 +96,9 @@ class Encoded(Dataset):
     ):
         self.ids, self.segments, self.lengths = ids, segments, lengths
         self.starts = np.concatenate([[0], lengths.cumsum()])  # (N + 1,) where each text begins in `ids`
-        self.labels = None if labels is None else np.asarray(labels, np.int64)
+        self.labels = None if labels is None else np.asarray(labels)
+        if self.labels is not None and self.labels.ndim == 1:
+            self.labels = self.labels.astype(np.int64, copy=False)
         self.cut = np.broadcast_to(np.asarray(cut, bool), lengths.shape)
         self._words, self.owners, self.types = words, owners, types
 
