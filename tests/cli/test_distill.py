@@ -55,6 +55,7 @@ def test_the_loss_of_a_batch_is_that_of_the_teachers_probabilities(place, texts,
     assert torch.allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.whole
 def test_a_student_learns_what_its_teacher_says_whatever_people_have_said(place, run, salience, tmp_path):
     """The labels in the file are the wrong way round, and are not read."""
     rows = labelled_rows(300, seed=3)
@@ -137,3 +138,14 @@ def test_a_limit_of_time_cuts_steps_and_never_the_layers(place, texts, run):
     assert pace.within(51.0, prepared, task, None) == {"steps": 50}
     with pytest.raises(InputError, match="too short"):
         pace.within(2.0, replace(prepared), task, None)
+
+
+def test_a_slow_teacher_says_what_is_left(place, texts, run, monkeypatch):
+    monkeypatch.setattr("salience.training.task.TAUGHT_AT_ONCE", 20)
+    monkeypatch.setattr("salience.training.task.INTERVAL", 0)
+    told = []
+    task = task_of(recipe_of(place, texts, run), told.append)
+    assert [line.partition(",")[0] for line in told if "are labelled" in line] == [
+        "20 of 50 texts are labelled", "40 of 50 texts are labelled"
+    ]  # fmt: skip
+    assert np.allclose(task.taught, load(run, device="cpu").predict_proba(task.training), atol=1e-6)
