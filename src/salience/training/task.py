@@ -125,7 +125,7 @@ def taught_part(recipe: Recipe, note: Note) -> tuple[Part, list[str], np.ndarray
 
 
 def taught_in_parts(teacher: TextClassifier, texts: Texts, note: Note) -> Iterator[np.ndarray]:
-    """The probabilities (M, C) that a teacher gives parts of some texts; a line every ten seconds says what is left."""
+    """The probabilities (M, C) that a teacher gives parts of texts; a line every ten seconds says what is left."""
     begun = told = monotonic()
     for start in range(0, len(texts), TAUGHT_AT_ONCE):
         done = min(start + TAUGHT_AT_ONCE, len(texts))
