@@ -127,7 +127,7 @@ def write(explanations: Iterable[Explanation], kind: str, output: Path | None, t
     """Writes explanations as they are computed; returns their number, and how many are of texts that were cut."""
     from rich.console import Console
 
-    from salience.data.writing import writing
+    from salience.data.writing import standard_output, writing
     from salience.explainers.explanation import as_json
     from salience.files import whole_file
     from salience.report.terminal import explanation_line
@@ -141,7 +141,7 @@ def write(explanations: Iterable[Explanation], kind: str, output: Path | None, t
 
     def print_rows(rows: list[dict]) -> None:
         for row in rows:
-            print(json_printable(json.dumps(row, ensure_ascii=False)))
+            print(json_printable(json.dumps(row, ensure_ascii=False)), file=standard_output())
 
     if kind == "html" and output is not None:
         from salience.report.explanation_page import explanation_page  # its frame imports what draws

@@ -7,10 +7,11 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, TextIO
 
 import typer
 
@@ -85,11 +86,24 @@ def main(arguments: Sequence[str]) -> int:
     command = next((argument for argument in arguments if not argument.startswith("-")), "")
     set_environment()
     keep_freed_memory()
+    if sys.stderr is None:  # where it is closed, `print` would write notes among the data on standard output
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # until the process ends
+    if sys.stdout is None:  # a file that is opened next would get its number, and what libraries print
+        return complain("standard output is closed (>&-): redirect it to a file or /dev/null, then run again", USAGE)
+    if isinstance(sys.stdout, TextIOWrapper):  # text for people; data are written as UTF-8
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with input_warnings():
             code = program()(args=arguments, prog_name="salience", standalone_mode=False) or 0
+        sys.stdout.flush()
     except KeyboardInterrupt:  # since version 0.29, typer returns the exit code instead
         code = INTERRUPTED
+    except SystemExit as stopped:  # what typer and rich make of a `BrokenPipeError`
+        if not isinstance(stopped.__context__, BrokenPipeError):
+            raise
+        return no_reader(command)
+    except BrokenPipeError:
+        return no_reader(command)
     except Exception as error:
         # Errors of typer, about the command line itself; which class they have depends on typer's click.
         message_of = getattr(error, "format_message", None)
@@ -135,10 +149,6 @@ def answer(error: Exception) -> int:
             "'salience[offline,pictures,demo,captum,onnx]')",
             USAGE,
         )
-    if isinstance(error, BrokenPipeError):
-        # The reader of the output has stopped (`| head`). Buffered output must not raise an error at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAULT
     if isinstance(error, OSError) or means(errno.EACCES, errno.EROFS):
         return complain(
             f"a file cannot be used ({reason}): check its path and its permissions, or choose another place, then run "
@@ -149,9 +159,26 @@ def answer(error: Exception) -> int:
     return complain(f"internal fault, please report it: {reason} (--debug shows the traceback)", FAULT)
 
 
+def no_reader(command: str) -> int:
+    """Reports that the reader of the output has stopped, as `| head` does. Returns the exit code."""
+    discard_rest(sys.stdout)
+    return complain(f"the reader of the output has stopped before its end{CONTINUED.get(command, '')}", FAULT)
+
+
+def discard_rest(stream: TextIO) -> None:
+    """What is left in the buffer of a stream that cannot be written goes nowhere: it raises no error at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def complain(message: str, code: int) -> int:
     """Prints an error message on standard error, and returns the exit code."""
-    print(f"salience: {printable(message)}", file=sys.stderr)
+    with suppress(OSError):  # nobody reads it
+        print(f"salience: {printable(message)}", file=sys.stderr)
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError:
+            discard_rest(stream)
     return code
 
 

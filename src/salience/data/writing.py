@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -174,6 +175,13 @@ def is_stream(output: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
+def standard_output() -> TextIO:
+    """Standard output, made ready for data: they are UTF-8 as in a file, whatever the locale says."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="")
+    return sys.stdout
+
+
 @contextmanager
 def writing(
     output: Path | None,
@@ -198,7 +206,7 @@ def writing(
     check_output(output, overwrite)
     columns = columns or {}
     if output is None:
-        yield csv_writer(sys.stdout, columns, safe_csv)
+        yield csv_writer(standard_output(), columns, safe_csv)
         return
     opened = OPENERS.get(output.suffix.lower(), opened_csv)
     if is_stream(output):
