@@ -471,6 +471,51 @@ def save_tiny_model(
     return Path(folder)
 
 
+USUAL = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+OWN_TABLES = {"max_position_embeddings": 2 * POSITIONS}
+# Models that transformers classifies with, unlike those of `FAMILIES`: without an embedding block of their own, with a
+# decoder, with attention of another kind, or none. The table of XLM's words is its embedding block.
+OTHERS = {
+    "Bart": {
+        "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2, "encoder_ffn_dim": 32,
+        "decoder_attention_heads": 2, "decoder_ffn_dim": 32, **OWN_TABLES,
+    },
+    "ConvBert": {**USUAL, "embedding_size": 16, **OWN_TABLES},
+    "EuroBert": {**USUAL, "mask_token_id": 4},
+    "FNet": {name: value for name, value in USUAL.items() if "heads" not in name} | OWN_TABLES,
+    "GPT2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 2 * POSITIONS},
+    "Longformer": {**USUAL, "attention_window": 8, **OWN_TABLES},
+    "Mistral": {**USUAL, "num_key_value_heads": 2},
+    "Qwen2": {**USUAL, "num_key_value_heads": 2},
+    "T5": {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2, "decoder_start_token_id": 0},
+    "XLM": {"emb_dim": 16, "n_layers": 2, "n_heads": 2, **OWN_TABLES},
+}  # fmt: skip
+
+
+@built_once
+def other(kind: str, seed: int = 0, classes: int = 3, vocabulary: int = VOCABULARY, spread: float = 0.5) -> nn.Module:
+    """A random classifier of `OTHERS`, for texts as those of the family "bert"."""
+    ids = specials()
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=vocabulary, num_labels=classes, pad_token_id=ids["[PAD]"], bos_token_id=ids["[CLS]"],
+        eos_token_id=ids["[SEP]"], sep_token_id=ids["[SEP]"], **OTHERS[kind],
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        model = getattr(transformers, f"{kind}ForSequenceClassification")(config)
+        spread_out(model, spread)
+    return model.eval()
+
+
+def save_other(folder: str | Path, texts: list[str], kind: str, classes: int = 2) -> Path:
+    """As `save_tiny_model`, of `OTHERS`."""
+    tokenizer = tiny_tokenizer(texts)
+    tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    other(kind, classes=classes, vocabulary=len(tokenizer), spread=0.1).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return Path(folder)
+
+
 DECODERS = {
     "GPT2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": POSITIONS},
     "GPTNeoX": {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2},

@@ -11,8 +11,9 @@ from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss, precision_recall_fscore_support
 from test_bad_input import refused
 
+import families
 import salience as package
-from labelled import labelled_rows, write_csv
+from labelled import FILLER, WORDS, labelled_rows, write_csv
 from pages import HOSTILE, Content
 from salience.cli.main import main
 from salience.data.encoding import word_spans
@@ -211,6 +212,47 @@ def test_a_report_that_fails_loses_no_run(place, salience, tmp_path, monkeypatch
     assert salience("report", tmp_path / "run").code == 0
     again = salience(*place.train(*options, "--overwrite"))  # the report is a file of the run
     assert again.code == 0, again.err
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind == "Bart" else pytest.param(kind, marks=pytest.mark.whole) for kind in families.OTHERS]
+)
+def test_a_run_of_any_model_ends_and_has_its_report_and_suggestions(kind, place, salience, tmp_path):
+    """Bart and T5 have no gradient at one place: what is explained unasked is explained by occlusion, or left out."""
+    model = families.save_other(tmp_path / "tiny", [*WORDS.values(), " ".join(FILLER)], kind)
+    options = ["--model", model, "--test", place.test, "--steps", "2", "--output", tmp_path / "run"]
+    answer = salience(*place.train(*options))
+    assert answer.code == 0, answer.err
+    assert "three test texts; the words that decided most" in answer.out and "\nreport: " in answer.out
+    answer = salience("report", tmp_path / "run")
+    assert answer.code == 0, answer.err
+    page, twice = page_of(tmp_path / "run"), kind in ("Bart", "T5")
+    assert ("Words by the explainer occlusion" in page.text) == twice == ("There are none: ValueError:" in page.text)
+    pool = write_csv(tmp_path / "pool.csv", labelled_rows(10, seed=7))
+    answer = salience("suggest", tmp_path / "run", pool, "--count", "3")
+    assert answer.code == 0, answer.err
+
+
+def test_a_part_that_is_not_needed_loses_no_run(place, salience, tmp_path, monkeypatch):
+    def fails(*_, **named):
+        raise ImportError("no metadata")
+
+    for part in ("about", "data_facts", "model_card"):
+        monkeypatch.setattr(f"salience.training.run.{part}", fails)
+    answer = salience(*place.train("--test", place.test, "--steps", "2", "--output", tmp_path / "run"))
+    assert answer.code == 0
+    for part in ("the list of versions in metrics.json", "data_facts.json", "its card, README.md,"):
+        assert f"the run is finished, but {part} is not (ImportError: no metadata)" in answer.out + answer.err
+    assert package.load(tmp_path / "run", device="cpu").labels and (tmp_path / "run" / "report.html").is_file()
+
+
+def test_what_fails_after_the_training_leaves_its_weights(place, salience, tmp_path, monkeypatch):
+    def fails(*_):
+        raise ValueError("of predictions")
+
+    monkeypatch.setattr("salience.training.run.run_metrics", fails)
+    assert salience(*place.train("--steps", "2", "--output", tmp_path / "run")).code == 1
+    assert package.load(tmp_path / ".run.partial" / "model", device="cpu").predict(["a text"])
 
 
 def test_a_file_that_the_report_may_not_read_ends_the_run_which_goes_on(place, salience, tmp_path, monkeypatch):

@@ -3,11 +3,13 @@
 import copy
 import json
 import warnings
+from dataclasses import replace
 
 import pytest
 import torch
 from transformers import ModernBertForSequenceClassification
 
+import families
 from families import FAMILIES, LAYERS, batch, crossed, layer_modules, padded, rearranged
 from reference import close
 from reference_attention import eager_attention, relevances
@@ -72,6 +74,29 @@ def test_every_layer_and_head_is_the_models_own(family, shape):
             assert close(attention(model, own, layer, head), found[:, head : head + 1])
             seen.append(found[0, head])
     assert not any(close(first, second, 1e-3) for at, first in enumerate(seen) for second in seen[:at])
+
+
+@pytest.mark.parametrize("kind", ["EuroBert", "GPT2", "Mistral", "Qwen2"])
+@pytest.mark.parametrize("shape", ["ragged, and more padding", "alone"])
+def test_the_attention_of_models_without_an_embedding_block_and_of_decoders_is_their_own(shape, kind):
+    """Without padding, no mask says that a decoder's tokens attend to none after them; heads can share keys."""
+    model, own = families.other(kind), replace(of_shape(shape, "bert"), token_type_ids=None)
+    expected = eager_attention(model, own, kind)
+    for layer in range(2):
+        found = attention(model, own, layer)
+        for row, length in enumerate(own.attention_mask.sum(1).tolist()):
+            assert close(found[row, :, :length, :length], expected[row][layer], 1e-5)
+
+
+@quiet
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("Bart", "reads a text twice, in an encoder and in a decoder"), ("T5", "reads a text twice"),
+     ("Longformer", "does not return the attention of each token to all others")],
+)  # fmt: skip
+def test_an_attention_that_is_not_of_each_token_to_all_others_is_refused_for_that_reason(kind, reason):
+    with pytest.raises(ValueError, match=reason):
+        attention(families.other(kind), batch([8, 3]), 0)  # 10 tokens, as many as Longformer's layers tell of each
 
 
 @quiet

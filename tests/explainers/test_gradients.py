@@ -1,6 +1,7 @@
 """Gradients, gradient times input and integrated gradients: against captum, against a slow loop, and in their sum."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import torch
@@ -213,3 +214,29 @@ def test_integrated_gradients_add_up_to_what_the_words_add(name):
     error = {steps: float((sums - expected).abs().max()) for steps, sums in found.items()}
     assert error[64] < 0.01 * float(expected.abs().max())
     assert error[64] < error[8] / 5
+
+
+# ------------------------------------------------------------------------------- models without an embedding block
+
+
+@pytest.mark.parametrize("kind", ["EuroBert", "GPT2", "Mistral", "Qwen2", "XLM"])
+def test_without_an_embedding_block_the_gradient_is_that_of_the_word_vectors(kind):
+    """Of a text alone, which can be given as vectors; it says the same among others."""
+    model, own = families.other(kind).double(), replace(families.batch([5, 2, 9]), token_type_ids=None)
+    scores = {name: EXPLAINERS[name](model, own) for name in ("gradient", "gradient-x-input", "integrated-gradients")}
+    for row, length in enumerate(own.attention_mask.sum(1).tolist()):
+        words = model.get_input_embeddings()(own.input_ids[row : row + 1, :length]).detach().requires_grad_()
+        given = {"inputs_embeds": words, "attention_mask": own.attention_mask[row : row + 1, :length]}
+        model(**given).logits.log_softmax(1)[0, own.labels[row]].backward()
+        assert torch.allclose(scores["gradient"][row, :length], words.grad[0].norm(dim=1).float(), 1e-4, 1e-5)
+        of_words = (words * words.grad)[0].sum(1).float()
+        assert torch.allclose(scores["gradient-x-input"][row, :length], of_words, 1e-3, 1e-4)
+        assert scores["integrated-gradients"][row].isfinite().all() and scores["integrated-gradients"][row].any()
+
+
+@pytest.mark.parametrize("name", ["gradient", "gradient-x-input", "integrated-gradients"])
+def test_a_model_that_pads_texts_itself_is_explained_as_if_they_came_padded(name):
+    """Longformer computes whole windows, of 8 tokens here."""
+    model, own = families.other("Longformer").double(), families.batch([5, 2, 9])
+    scores, expected = EXPLAINERS[name](model, own), EXPLAINERS[name](model, families.padded(own, 16 - 11))
+    assert scores.shape == own.input_ids.shape and close(scores, expected[:, :11])

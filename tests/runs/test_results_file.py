@@ -2,7 +2,9 @@
 
 import json
 from contextlib import nullcontext
+from importlib.metadata import PackageNotFoundError, distribution, version
 from math import inf, nan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,6 +110,24 @@ def write_run(folder):
     (folder / FACTS).write_text(json.dumps({"parts": {"training": {"classes": {"joy": 2, "fear": 3}}}}))
     (folder / HISTORY).write_text('[{"step": 1}]')
     return folder
+
+
+def test_versions_are_known_where_salience_is_not_installed(tmp_path, monkeypatch):
+    """Its sources on the path, as in an archive that is sent to a cluster, have no metadata."""
+    for name in ("torch", "transformers", "datasets", "tokenizers"):
+        place = Path(distribution(name)._path)
+        (tmp_path / place.name).symlink_to(place)
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    with pytest.raises(PackageNotFoundError):
+        version("salience")
+    assert about("cpu", 1)["versions"].keys() == {
+        "salience",
+        "torch",
+        "transformers",
+        "datasets",
+        "tokenizers",
+        "python",
+    }
 
 
 def test_what_is_written_is_read(tmp_path):

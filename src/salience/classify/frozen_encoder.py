@@ -10,13 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from salience.batch import Batch
 from salience.classify.classifier import choose_device
 from salience.data.batching import in_order, like_length
 from salience.data.encoding import Encoded, encode_texts
 from salience.data.texts import Texts, TextsLike
-from salience.hooks.hooks import evaluating, forward, inputs_of, reading
+from salience.hooks.hooks import evaluating, forward, inputs_of, observing, reading
 from salience.hooks.stages import encoder_of
 from salience.models.loading import load_encoder, longest_text, model_source, sentence_pooling
 from salience.models.precision import check_precision, computing
@@ -138,8 +140,31 @@ def probabilities_and_vectors(
     kind, probabilities, vectors = labels_of_model(model), [], []
     with evaluating(model), computing(model, precision):
         for rows, batch in like_length(model, texts):
-            with reading(model, "sentence") as sentence:
-                logits = forward(model, batch)
+            logits, read = logits_and_vectors(model, batch)
             probabilities.append((rows, to_probabilities(kind, logits.float()).cpu().numpy()))
-            vectors.append((rows, sentence.value.float().cpu().numpy()))
+            vectors.append((rows, read.float().cpu().numpy()))
     return in_order(probabilities), in_order(vectors)
+
+
+@torch.no_grad()
+def logits_and_vectors(model: PreTrainedModel, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The logits (B, C) of a batch, and the vectors (B, D) whose images under the last map of the head they are.
+
+    Decoders map every token, and choose one of the results or take their mean. The gradient of the logits with respect
+    to the results is the weight that each token has.
+    """
+    of_tokens: list[Tensor] = []
+
+    def begin(result: Tensor) -> Tensor | None:
+        if result.dim() == 2:
+            return None
+        torch.set_grad_enabled(True)  # from here to the logits
+        of_tokens.append(result.detach().requires_grad_())
+        return of_tokens[0]
+
+    with torch.no_grad(), reading(model, "sentence") as sentence, observing(model, "sentence", begin):
+        logits = forward(model, batch)
+        if not of_tokens:
+            return logits, sentence.value
+        (weights,) = torch.autograd.grad(logits.sum(), of_tokens)  # (B, T, C), the same for all classes
+    return logits.detach(), torch.einsum("bt,btd->bd", weights[..., 0].float(), sentence.value.float())

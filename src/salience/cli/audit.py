@@ -119,6 +119,7 @@ def explained(recipe: Recipe, task: Task, run: str | None) -> Iterable[Explanati
     """Explanations of the labelled rows, by a run or by the regression on the vectors of the encoder."""
     from salience.audit.words import explained_rows
     from salience.classify import load
+    from salience.cli.rows import cannot
     from salience.data.texts import Texts
     from salience.training.prepare import prepare, silent
 
@@ -127,7 +128,8 @@ def explained(recipe: Recipe, task: Task, run: str | None) -> Iterable[Explanati
     else:
         own = replace(task, validation=Texts([]), test=Texts([]))
         classifier = prepare(replace(recipe, test=None, head_start="logistic"), own, silent).classifier
-    return explained_rows(classifier, task.training, recipe.seed)
+    with cannot(f"explain by {run or recipe.model}"):
+        return list(explained_rows(classifier, task.training, recipe.seed))
 
 
 def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:

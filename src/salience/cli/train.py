@@ -12,7 +12,7 @@ from typer import Argument
 from salience.cli import options
 from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, option, settings_in
 from salience.cli.settings import merged, read_config, with_assigned
-from salience.errors import InputError, one_line, quoted
+from salience.errors import InputError, quoted
 from salience.settings import assigned, comma_separated
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def run_recipe(
 
         from salience.cli import report
         from salience.report.progress import Progress
+        from salience.runs.folder import optional
         from salience.training.recipe import Recipe
         from salience.training.run import train as trained
 
@@ -101,13 +102,13 @@ def run_recipe(
 
     def with_report(folder: Path, name: str, classifier: TextClassifier) -> None:
         """Adds the report before the folder gets its name. A fault of it costs no run: it can be made again."""
-        nonlocal fault
-        try:
+
+        def tell(line: str) -> None:
+            nonlocal fault
+            fault = line
+
+        with optional("its report", tell):
             report.add_report(folder, name, classifier)
-        except Exception as error:
-            if isinstance(error, OSError) or isinstance(error.__cause__, OSError):
-                raise  # a full disk, or a file that may not be read, which end the run as they do elsewhere
-            fault = one_line(f"{type(error).__name__}: {error}", 200)
 
     with Progress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"))
@@ -144,8 +145,7 @@ def show_run(run: Run, fault: str) -> None:
 
     from salience.cli.report import REPORT, confused_lines
     from salience.data.task import worth_describing
-    from salience.explainers.explain import explain_texts
-    from salience.explainers.gradient import gradient
+    from salience.explainers.explain import explain_texts, explain_unasked
     from salience.report.terminal import explanation_line, literal, score_table
     from salience.runs import sentences
 
@@ -156,15 +156,21 @@ def show_run(run: Run, fault: str) -> None:
         lines.append(sentences.baseline_ahead(judged[1]))
     assert run.task is not None  # it was made here
     if run.judge == "test" and run.predictions is not None:
-        lines.append("three test texts; the words that decided most are marked *so*:")
         texts = run.task.test.take(rows_to_show(run.predictions.probabilities, run.predictions.labels))
-        lines += map(explanation_line, explain_texts(run.classifier, texts, {"gradient": gradient}))
+        shown, told = explain_unasked(
+            lambda name, explainer: list(explain_texts(run.classifier, texts, {name: explainer})), "gradient"
+        )
+        if shown is None:
+            lines.append(f"no test text is explained ({told})")
+        else:
+            lines.append("three test texts; the words that decided most are marked *so*:")
+            lines += map(explanation_line, shown)
     first, *others = sentences.estimate_sentences(metrics) or [""]
     lines += [first, *(f"  {line}" for line in others)]
     lines += [*sentences.abstention_sentences(metrics), *sentences.precision_sentences(metrics)]
     lines += [worth_describing(run.task), f"saved: {run.folder}"]
     if fault:
-        lines.append(f"the run is finished, but its report is not ({fault}); make it: salience report {run.folder}")
+        lines.append(f"{fault}; make it: salience report {run.folder}")
     else:
         lines += [*confused_lines(run), f"report: {run.folder / REPORT}"]
     for line in filter(None, lines):

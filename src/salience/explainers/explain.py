@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from salience.classify.classifier import classifier_of
 from salience.data.batching import DIFFERENTIATED, like_length
 from salience.data.encoding import SPECIAL, Encoded, word_spans
 from salience.data.texts import UNKNOWN, Texts, TextsLike
-from salience.errors import InputError, unknown
+from salience.errors import InputError, one_line, unknown
 from salience.explainers import EXPLAINERS
 from salience.explainers.explainer import WithLogits
 from salience.explainers.explanation import Explanation
@@ -29,6 +30,7 @@ from salience.settings import is_whole
 # How the scores of a word's tokens become the word's score: a function of numpy, and the value that it begins with.
 PIECES = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf)}
 TEXTS = 512  # that are explained at a time
+Explained = TypeVar("Explained")
 
 
 def explain(
@@ -97,6 +99,23 @@ def explain_texts(
                 explanation, probabilities=probabilities[row], decided=tuple(np.flatnonzero(decided[row]).tolist()),
                 golds=None if (gold := golds[row]) is None else tuple(np.flatnonzero(gold).tolist()),
             )  # fmt: skip
+
+
+def explain_unasked(explained: Callable[[str, Callable], Explained], name: str) -> tuple[Explained | None, str]:
+    """What `explained` makes with an explainer of `EXPLAINERS`, or else with occlusion, which fits every model.
+
+    Explanations that nobody has asked for cost no finished run.
+
+    Returns:
+        The result and the name of its explainer; or None, and why there is none.
+    """
+    why = ""
+    for each in dict.fromkeys((name, "occlusion")):
+        try:
+            return explained(each, EXPLAINERS[each]), each
+        except Exception as error:  # also a device without memory for a backward pass
+            why = one_line(f"{type(error).__name__}: {error}", 200)
+    return None, why
 
 
 def explain_classes(

@@ -57,6 +57,18 @@ def target_of(logits: Tensor, batch: Batch, target: Tensor | None) -> Tensor:
     return logits.argmax(1) if batch.labels is None else batch.labels
 
 
+def of_tokens(values: Tensor, batch: Batch) -> Tensor:
+    """Values (B, T, ...) from those of the embeddings, which are more where a model pads texts itself, as Longformer.
+
+    Raises:
+        ValueError: the model arranges its embeddings otherwise, as XLNet does.
+    """
+    texts, tokens = batch.input_ids.shape
+    if len(values) != texts or values.shape[1] < tokens:
+        raise ValueError(f"its embeddings are {tuple(values.shape)}, and not one of each of {texts} x {tokens} tokens")
+    return values[:, :tokens]
+
+
 @torch.no_grad()
 def from_nothing(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """The output (B, T, D) of the embedding block with word embeddings of zeros, as it is, and the logits (B, C).
@@ -65,7 +77,6 @@ def from_nothing(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor
     the same result for x and a x: in models that add nothing to word embeddings (DeBERTa, ModernBERT), the points on
     a straight path before it would not differ. The pass with zeros ends at the block.
     """
-    words = (batch.segment > 0)[..., None]
     with reading(model, "embeddings") as usual:
         logits = forward(model, batch)
     empty: list[Tensor] = []
@@ -74,7 +85,12 @@ def from_nothing(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor
         empty.append(value)
         raise Reached
 
-    empty_words = rewriting(model, "words", lambda rows: rows.masked_fill(words, 0))
+    def without_words(rows: Tensor) -> Tensor:
+        of_tokens(rows, batch)
+        words = nn.functional.pad(batch.segment > 0, (0, rows.shape[1] - batch.segment.shape[1]))
+        return rows.masked_fill(words[..., None], 0)
+
+    empty_words = rewriting(model, "words", without_words)
     with suppress(Reached), empty_words, rewriting(model, "embeddings", keep):
         forward(model, batch)
     return empty[0], usual.value, logits

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.errors import InputError, unknown
-from salience.explainers.explainer import from_nothing, target_of
+from salience.explainers.explainer import from_nothing, of_tokens, target_of
 from salience.hooks.hooks import evaluating, forward, rewriting
 from salience.hooks.stages import unwrapped
 from salience.models.problem import log_probabilities
@@ -65,7 +65,7 @@ class FromCaptum:
                     **{name: value for name, value in offered.items() if name in known},
                 ).detach()  # fmt: skip
         scores = scores.sum(-1) if self.name in GRADIENTS else scores[..., 0]  # the same value at every unit
-        return scores.where(words, 0).to(embeddings.dtype)
+        return of_tokens(scores, batch).where(words, 0).to(embeddings.dtype)
 
 
 class FromEmbeddings(nn.Module):

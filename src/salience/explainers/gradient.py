@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.explainer import Explainer, WithLogits, target_of
+from salience.explainers.explainer import Explainer, WithLogits, of_tokens, target_of
 from salience.hooks.hooks import Reading, forward, reading
 from salience.hooks.stages import unwrapped
 from salience.models.problem import log_likelihood
@@ -55,7 +55,7 @@ class Gradient(WithLogits):
 
     def masked(self, gradient: Tensor, representation: Tensor, batch: Batch) -> Tensor:
         """The scores of a gradient and a representation, both (B, T, D), with 0 on padding."""
-        scores = self.score(gradient.float(), representation.float())
+        scores = self.score(*(of_tokens(each, batch).float() for each in (gradient, representation)))
         mask = batch.attention_mask.bool()
         return scores.where(mask if scores.dim() == 2 else mask[..., None], 0)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.explainers.explainer import WithLogits, from_nothing, target_of
+from salience.explainers.explainer import WithLogits, from_nothing, of_tokens, target_of
 from salience.hooks.hooks import evaluating, forward, rewriting
 from salience.hooks.stages import unwrapped
 from salience.models.problem import log_likelihood
@@ -40,4 +40,5 @@ class IntegratedGradients(WithLogits):
                 with torch.enable_grad(), rewriting(model, "embeddings", lambda _: point):  # noqa: B023  # called here
                     value = log_likelihood(model, forward(model, batch), target).sum()
                 total += torch.autograd.grad(value, point)[0].float()  # d ln p(class) / dx at the point
-        return (difference * total / self.steps).sum(-1).where(batch.segment > 0, 0), logits
+        scores = of_tokens((difference * total / self.steps).sum(-1), batch)
+        return scores.where(batch.segment > 0, 0), logits

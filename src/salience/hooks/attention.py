@@ -166,13 +166,33 @@ def captured_attention(module, query: Tensor, key: Tensor, value: Tensor, attent
         one = slice(None) if capture.head is None else slice(capture.head, capture.head + 1)
         scaling = others.get("scaling")
         capture.probabilities = probabilities(
-            query[:, one], key[:, one], attention_mask, query.shape[-1] ** -0.5 if scaling is None else scaling
+            query[:, one],
+            of_heads(key, query)[:, one],
+            causal_mask(module, query, attention_mask, others),
+            query.shape[-1] ** -0.5 if scaling is None else scaling,
         )
         if capture.stops:
             raise Reached
     capture.calls += 1
     others.pop("output_attentions", None)
     return sdpa_attention_forward(module, query, key, value, attention_mask, **others)
+
+
+def of_heads(key: Tensor, query: Tensor) -> Tensor:
+    """The keys (B, H, T, D / H) of each head, of which groups can share theirs."""
+    return key.repeat_interleave(query.shape[1] // key.shape[1], 1)
+
+
+def causal_mask(module: nn.Module, query: Tensor, mask: Tensor | None, others: dict) -> Tensor | None:
+    """The mask of the attention: without one, tokens of a decoder attend to those before them, as the fused one does.
+
+    Args:
+        others: the arguments of the attention interface; `is_causal` is one where it is not the module's own.
+    """
+    causal = others.get("is_causal")
+    if mask is not None or not (getattr(module, "is_causal", True) if causal is None else causal):
+        return mask
+    return torch.ones(query.shape[2], query.shape[2], dtype=torch.bool, device=query.device).tril()
 
 
 def probabilities(query: Tensor, key: Tensor, mask: Tensor | None, scaling: float) -> Tensor:
@@ -198,11 +218,13 @@ def from_output(model: nn.Module, batch: Batch, layer: int, head: int | None) ->
         stacklevel=4,
     )
     returned: list[Tensor] = []
-    config = encoder_of(model).config
+    config, width = encoder_of(model).config, batch.input_ids.shape[1]
+    local = hasattr(config, "attention_window")  # of Longformer: the attention to the tokens of a window
     usual = config._attn_implementation
 
     def see(result) -> None:
-        returned.extend(part.nan_to_num() for part in result[1:] if torch.is_tensor(part) and part.dim() == 4)
+        parts = (part for part in result[1:] if torch.is_tensor(part) and part.dim() == 4)
+        returned.extend(part.nan_to_num() for part in parts if part.shape[2] == part.shape[3] == width and not local)
         raise Reached
 
     try:
@@ -211,5 +233,5 @@ def from_output(model: nn.Module, batch: Batch, layer: int, head: int | None) ->
     finally:
         config._attn_implementation = usual  # ModernBERT in transformers 5.0 changes it permanently
     if not returned:
-        raise ValueError(f"{type(model).__name__} does not return its attention")
+        raise ValueError(f"{type(model).__name__} does not return the attention of each token to all others")
     return returned[0] if head is None else returned[0][:, head : head + 1]

@@ -6,14 +6,14 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from itertools import count, takewhile
+from itertools import count
 
 import torch
 from torch import Tensor, nn
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from salience.batch import Batch
-from salience.hooks.stages import encoder_of, stages, unwrapped
+from salience.hooks.stages import encoder_of, layers_of, stage, unwrapped
 
 
 def forward(
@@ -100,7 +100,7 @@ def rewriting(model: nn.Module, level: str | int, function: Callable[[Tensor], T
         return (function(arguments[0]), *arguments[1:]) if call == 0 else None
 
     if level == "sentence":
-        hook = hooked(stages(model)[level].register_forward_pre_hook, pooled)
+        hook = hooked(stage(model, level).register_forward_pre_hook, pooled)
     else:
         hook = observing(model, level, output)
     with hook:
@@ -110,14 +110,14 @@ def rewriting(model: nn.Module, level: str | int, function: Callable[[Tensor], T
 @contextmanager
 def observing(model: nn.Module, level: str | int, function: Callable) -> Iterator[None]:
     """Inside the `with`, `function` gets what the stage of `level` returns, and replaces it unless it gives None."""
-    modules = stages(model)
-    below = takewhile(lambda stage: stage[0] != level, modules.items())
-    turn = sum(module is modules[level] for _, module in below)  # above 0 for layers that are called several times
+    module, turn = stage(model, level), 0
+    if isinstance(level, int):  # above 0 for layers that are called several times
+        turn = sum(other is module for other in list(layers_of(model).values())[: level - 1])
 
     def after(call: int, arguments: tuple, result):
         return function(result) if call == turn else None
 
-    with hooked(modules[level].register_forward_hook, after):
+    with hooked(module.register_forward_hook, after):
         yield
 
 

@@ -52,13 +52,49 @@ def stages(model: nn.Module) -> dict[str | int, nn.Module]:
     classifier, encoder = unwrapped(model), encoder_of(model)
     if not hasattr(encoder, "embeddings"):
         raise ValueError(f"{type(classifier).__name__} has no embedding block that salience recognises")
-    modules: dict[str | int, nn.Module] = {"words": encoder.get_input_embeddings()}
-    modules["embeddings"] = encoder.get_submodule("embeddings")
-    layers = encoder_layers(encoder)
-    pooling = {POOLING: layers.pop()} if has_pooling_layer(model) else {}
-    modules |= dict(enumerate(layers, 1)) | pooling
-    modules["sentence"] = next(linear_maps(classifier))
-    return modules
+    words, embeddings = embeddings_of(model)
+    return {"words": words, "embeddings": embeddings, **layers_of(model), "sentence": next(linear_maps(classifier))}
+
+
+def stage(model: nn.Module, level: str | int) -> nn.Module:
+    """The module of one level, to read it. More models can be read than mixed in: see `embeddings_of`.
+
+    Raises:
+        ValueError: the model has no such level, or its embeddings or layers are not recognised.
+    """
+    if level == "sentence":
+        return next(linear_maps(unwrapped(model)))
+    if level in ("words", "embeddings"):
+        return embeddings_of(model)[level == "embeddings"]
+    if level not in (layers := layers_of(model)):
+        raise ValueError(f"{type(unwrapped(model)).__name__} has no level {level!r}; its layers are {list(layers)}")
+    return layers[level]
+
+
+def embeddings_of(model: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """The modules of the levels "words" and "embeddings".
+
+    They are one module, the table of the words, where an encoder has no embedding block: models such as GPT-2 and Qwen
+    add positions elsewhere, which changes no gradient.
+    """
+    encoder = encoder_of(model)
+    check_one_stack(encoder)
+    try:
+        words: nn.Module = encoder.get_input_embeddings()
+    except (NotImplementedError, AttributeError):
+        raise ValueError(
+            f"{type(unwrapped(model)).__name__} has no embedding block that salience recognises"
+        ) from None
+    return words, getattr(encoder, "embeddings", words)
+
+
+def check_one_stack(encoder: PreTrainedModel) -> None:
+    """Refuses an encoder that is followed by a decoder: it has two embeddings of a text, and two lists of layers."""
+    if getattr(encoder.config, "is_encoder_decoder", False):
+        raise ValueError(
+            f"{type(encoder).__name__} reads a text twice, in an encoder and in a decoder, and attention and "
+            "gradients are read in one place: explain it by occlusion"
+        )
 
 
 def linear_maps(module: nn.Module) -> Iterator[nn.Linear]:
@@ -74,7 +110,10 @@ def linear_maps(module: nn.Module) -> Iterator[nn.Linear]:
 
 def layers_of(model: nn.Module) -> dict[str | int, nn.Module]:
     """The levels that are layers and the module of each, in order: 1 to L, and "pooling" if there is such a layer."""
-    return {level: module for level, module in stages(model).items() if isinstance(level, int) or level == POOLING}
+    check_one_stack(encoder_of(model))
+    layers = encoder_layers(encoder_of(model))
+    pooling = {POOLING: layers.pop()} if has_pooling_layer(model) else {}
+    return dict(enumerate(layers, 1)) | pooling
 
 
 def has_pooling_layer(model: nn.Module) -> bool:
@@ -101,7 +140,7 @@ def encoder_layers(encoder: PreTrainedModel) -> list[nn.Module]:
 
 def depth(model: nn.Module) -> int:
     """L, the number of encoder layers without a pooling layer; 0 for encoders that are embeddings only."""
-    return max((level for level in stages(model) if isinstance(level, int)), default=0)
+    return max((level for level in layers_of(model) if isinstance(level, int)), default=0)
 
 
 def whole_level(model: nn.Module, level: str | int | float) -> str | int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,10 @@ from matplotlib.ticker import MaxNLocator
 
 from salience.classify import TextClassifier
 from salience.data.texts import Texts
-from salience.errors import InputError
+from salience.errors import InputError, one_line
 from salience.explainers.class_words import LEAST, KeptWords, words_by_class
-from salience.explainers.explain import explain_texts
+from salience.explainers.explain import explain_texts, explain_unasked
 from salience.explainers.explanation import Explanation
-from salience.explainers.gradient import gradient
 from salience.explainers.integrated import IntegratedGradients
 from salience.report.comparison_pictures import RELIABILITY, confusion_matrix, reliability_diagrams
 from salience.report.page import (
@@ -120,7 +119,7 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
     Raises:
         InputError: a file of the run is damaged.
     """
-    judged, words = run.predictions, None
+    judged, words, explainer = run.predictions, None, OF_ERRORS
     if judged is None:
         sections = [Section("scores", "Scores", [NO_SCORES])]
     else:
@@ -135,17 +134,23 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
         ]
     sections.append(Section("curves", "Training", curves_of(run)))
     if judged is not None:
-        errors = errors_of(run, judged, classifier)
+        errors, explainer = errors_of(run, judged, classifier)
         sections.append(Section("errors", "The most confident errors", errors))
-        words = None if classifier is None else class_words(run, judged, classifier)
+        kind, speaking = "label" if several else "class", list[Block]()
+        if classifier is not None:
+            try:
+                words = class_words(run, judged, classifier)
+            except Exception as error:  # not occlusion instead, which takes a pass for each word of all these rows
+                if isinstance(error, InputError):
+                    raise
+                speaking = [f"There are none: {one_line(f'{type(error).__name__}: {error}', 200)}."]
         if words is not None:
-            kind = "label" if several else "class"
             speaking = words_of(words, kind, run.judge == "estimate")
-            sections.append(Section("words", f"Words that speak for a {kind}", speaking))
+        sections.append(Section("words", f"Words that speak for a {kind}", speaking))
     facts: list[Block] = ["The run has kept no facts on its data: it is one of a comparison that kept no model."]
     sections.append(Section("data", "Data", facts if run.facts is None else facts_of(run.facts)))
     shown = [section for section in sections if section.blocks]
-    return page_of(title, "", shown, "run.css", explainer=OF_ERRORS), words
+    return page_of(title, "", shown, "run.css", explainer=explainer), words
 
 
 def rows_in_words(run: Run, judged: Predictions) -> str:
@@ -352,8 +357,8 @@ def drawing_of(curves: Mapping[str, Mapping[int, float]], axis: str, best: int |
     return Drawing(draw, (5.6, 3.0))
 
 
-def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) -> list[Block]:
-    """The most confident errors with their texts, and where there is a model with their explanations.
+def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) -> tuple[list[Block], str]:
+    """The most confident errors with their texts, and where there is a model with their explanations; the explainer.
 
     Where a text has one label, an error is a wrong prediction, and its confidence the probability of the predicted
     class. Where it can have several, each wrong decision about a label is an error, and its confidence the distance of
@@ -370,7 +375,7 @@ def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) 
         all_right = (
             "All rows are predicted correctly" if thresholds is None else "All decisions about labels are right"
         )
-        return [f"{all_right}."]
+        return [f"{all_right}."], OF_ERRORS
     shown = np.argsort(-confidence[places, targets], kind="stable")[:SHOWN]
     about = f"{len(shown)} of {len(places):,} " + (
         "rows that are predicted wrongly, those with the highest probability first."
@@ -381,15 +386,18 @@ def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) 
     about += " Errors of high confidence are often wrong labels."
     places, targets = places[shown], targets[shown]
     rows = read_rows(run.folder, places.tolist(), run.judged_file)
-    explanations: dict[int, Explanation] = {}
-    maps: Block = "There are no heat maps, because the folder has no model."
+    explanations: dict[int, Explanation] | None = None
+    block: Block = "There are no heat maps, because the folder has no model."
+    used = OF_ERRORS
     if classifier is not None:
-        for target in np.unique(targets).tolist():
-            own = np.flatnonzero(targets == target).tolist()
-            texts = texts_of([rows[number] for number in own])
-            explanations |= zip(own, explain_texts(classifier, texts, {OF_ERRORS: gradient}, target), strict=True)
+        explanations, told = explain_unasked(
+            lambda name, explainer: explained_errors(rows, targets, classifier, {name: explainer}), OF_ERRORS
+        )
+        block = f"There are no heat maps: {told}."
+    if explanations is not None:
+        used = told
         what = "predicted class" if thresholds is None else "label that is named"
-        maps = Legend(f"Words by the explainer {OF_ERRORS}, as of salience explain, for the {what}.")
+        block = Legend(f"Words by the explainer {used}, as of salience explain, for the {what}.")
         if run.judge == "estimate":
             about += (
                 " Each was predicted by a model that was not trained on it; the heat map is by the model of this "
@@ -404,11 +412,24 @@ def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) 
             of_row += f", threshold {thresholds[place, target]:.3f}"
         probability = f" {judged.probabilities[place, target]:.3f} "
         lead: Phrase = [Marked(name), probability, Marked(f"wrong: {right}", "wrong"), " ", Marked(of_row, "row")]
-        if number in explanations:
+        if explanations is not None:
             cards.append(Card(lead, maps=[("", explanations[number])]))
         else:
             cards.append(Card(lead, [("", row[name]) for name in ("text", "text_pair") if row.get(name) is not None]))
-    return [about, maps, *cards]
+    return [about, block, *cards], used
+
+
+def explained_errors(
+    rows: Sequence[Mapping[str, Any]], targets: np.ndarray, classifier: TextClassifier,
+    explainers: Mapping[str, Callable],
+) -> dict[int, Explanation]:  # fmt: skip
+    """The explanations of rows by their places, each for its class of `targets` (N,)."""
+    found: dict[int, Explanation] = {}
+    for target in np.unique(targets).tolist():
+        own = np.flatnonzero(targets == target).tolist()
+        texts = texts_of([rows[number] for number in own])
+        found |= zip(own, explain_texts(classifier, texts, explainers, target), strict=True)
+    return found
 
 
 def decision_thresholds(run: Run, judged: Predictions) -> np.ndarray | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -28,6 +28,20 @@ ABSTENTION = "abstention.json"  # thresholds below which the classifier abstains
 # Of the rows in predictions.jsonl (N, C), with their class numbers (N,), and the names of the classes (C,).
 PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
 OUT_OF_FOLD = ("out_of_fold.jsonl", "out_of_fold.npz")  # the same of the rows of an estimate, with their folds
+
+
+@contextmanager
+def optional(part: str, note: Callable[[str], None]) -> Iterator[None]:
+    """Inside the `with`, a fault costs no finished run: `note` is told that this part of it is missing, and why.
+
+    A full disk, or a file that may not be read, ends the run as it does elsewhere; it can be resumed.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, OSError) or isinstance(error.__cause__, OSError):
+            raise
+        note(f"the run is finished, but {part} is not ({one_line(f'{type(error).__name__}: {error}', 200)})")
 
 
 def write_manifest(folder: Path) -> None:
@@ -212,6 +226,11 @@ class RunFolder:
         self.work.mkdir()
         write_whole(file, yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True))
         self.checkpoints.mkdir()
+
+    def begin_model(self) -> None:
+        """Makes the folder of the trained model, without what a killed process has left in it."""
+        shutil.rmtree(self.model, ignore_errors=True)
+        self.model.mkdir()
 
     def publish(self) -> None:
         """Moves the finished model folder to the output, in place of an earlier run if `overwrite` is set."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -16,6 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 import yaml
 
+from salience._version import __version__
 from salience.data.encoding import Encoded, encode_texts
 from salience.data.splitting import contradictions, shared_rows, stripped
 from salience.data.task import Task
@@ -123,12 +123,11 @@ def write_results(
     folder: Path, recipe: Mapping[str, Any], metrics: Mapping[str, Any], labels: list[str],
     judged: tuple[Texts, Predictions] | None = None, estimated: tuple[Texts, Predictions] | None = None,
 ) -> None:  # fmt: skip
-    """Writes the files of a run but the model, its tokenizer and its card to a new folder, which is replaced.
+    """Writes the files of a run but the model, its tokenizer and its card to a folder.
 
     `judged` are the test rows, or else the validation rows; `estimated` those of the estimate; None if there are none.
     """
-    shutil.rmtree(folder, ignore_errors=True)  # a process was killed while it wrote this folder
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     write_json(folder / METRICS, metrics)
     for rows, files in ((judged, (PREDICTIONS, PROBABILITIES)), (estimated, OUT_OF_FOLD)):
         if rows is not None:
@@ -147,9 +146,8 @@ def about(device: str, threads: int) -> dict[str, dict[str, Any]]:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the libraries on which results depend, by name."""
-    return {name: version(name) for name in ("salience", "torch", "transformers", "datasets", "tokenizers")} | {
-        "python": platform.python_version()
-    }
+    found = {name: version(name) for name in ("torch", "transformers", "datasets", "tokenizers")}
+    return {"salience": __version__, **found, "python": platform.python_version()}  # it may not be installed itself
 
 
 def write_predictions(

@@ -24,7 +24,7 @@ from salience.data.encoding import Encoded
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
 from salience.hooks.hooks import evaluating, forward
-from salience.hooks.stages import depth, encoder_of, layers_of, stages, unwrapped
+from salience.hooks.stages import depth, encoder_of, layers_of, stage, stages, unwrapped
 from salience.models.architectures import USUAL, architecture
 from salience.models.loading import (
     load_classifier,
@@ -230,7 +230,7 @@ def check_regression(plan: Plan, model: PreTrainedModel) -> None:
 
 def can_begin(model: PreTrainedModel) -> bool:
     """Whether the head of a classifier can begin as a regression: its last linear map reads a vector of the text."""
-    return architecture(model) is USUAL and stages(model).get("sentence") is last_map(model)
+    return architecture(model) is USUAL and stage(model, "sentence") is last_map(model)
 
 
 def used_head_start(name: str, model: PreTrainedModel, pooled: bool) -> str:

@@ -93,6 +93,7 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
         counts = {"training": len(task.training), "test": len(task.test)}
         metrics = held_out_scores(task, {"test": predictions}, recipe.seed) | {"rows": counts, "seconds": seconds}
         with using_files(output.model):
+            output.begin_model()
             metrics |= about(choose_device(recipe.device).type, torch.get_num_threads())
             write_results(output.model, recipe.as_mapping(), metrics, task.labels, (task.test, predictions))
         output.publish()

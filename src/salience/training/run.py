@@ -15,6 +15,7 @@ from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 
+from salience._version import __version__
 from salience.classify import TextClassifier
 from salience.data.task import Task
 from salience.errors import InputError, duration
@@ -22,7 +23,7 @@ from salience.files import write_json, write_whole
 from salience.models.architectures import library_of
 from salience.processes import is_main_process
 from salience.runs.card import model_card
-from salience.runs.folder import FACTS, HISTORY, RunFolder, kept_precision, kept_recipe
+from salience.runs.folder import FACTS, HISTORY, RunFolder, kept_precision, kept_recipe, optional
 from salience.runs.results import Run, about, data_facts, history_of, read_run, write_results
 from salience.runs.sentences import judge_of
 from salience.scores.held_out import decided_scores
@@ -121,6 +122,10 @@ def train(
         if not main:
             PartialState().wait_for_everyone()
             return Run(folder.output, plan, {}, task.labels, task=task, classifier=classifier)
+        with using_files(folder.model):  # first: what fails from here on does not lose the weights
+            folder.begin_model()
+            if keep_model:
+                write_model(folder.model, classifier, prepared.plan.model)
         predictions = {}
         for role, texts in (("validation", task.validation), ("test", task.test)):
             if role in prepared.parts:
@@ -131,7 +136,9 @@ def train(
         if len(task.test):
             metrics |= {name: each(classifier, task, recipe.seed) for name, each in wanted.items()}
         with using_files(folder.model):
-            write_run(folder.model, prepared, task, fitted, estimated, predictions, metrics, keep_model)
+            write_run(
+                folder.model, prepared, task, fitted, estimated, predictions, metrics, keep_model, listeners.note
+            )
         written(folder.model, folder.output.name, classifier)
         folder.publish()
         PartialState().wait_for_everyone()
@@ -203,26 +210,36 @@ def run_metrics(
     return metrics
 
 
+def write_model(folder: Path, classifier: TextClassifier, name: str) -> None:
+    """Writes a checkpoint that transformers loads, and its tokenizer."""
+    # The configuration has the name under which the model was loaded, without the path on this machine.
+    classifier.model.config._name_or_path = name
+    classifier.model.base_model.config._name_or_path = name
+    classifier.model.save_pretrained(folder)
+    classifier.tokenizer.save_pretrained(folder)
+
+
 def write_run(
     folder: Path, prepared: Prepared, task: Task, fitted: Fitted, estimated: Estimated | None,
-    predictions: Mapping[str, Predictions], metrics: dict[str, Any], keep_model: bool,
+    predictions: Mapping[str, Predictions], metrics: dict[str, Any], keep_model: bool, note: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Writes the files of a run, with a checkpoint that transformers loads and its card, if it is kept."""
+    """Writes the files of a run beside its model, and if that is kept, its card. `note` is told what is missing."""
     recipe, classifier, judged = prepared.plan.as_mapping(), fitted.classifier, None
     if part := metrics.get("judged_on"):
         judged = task.test if part == "test" else task.validation, predictions[part]
     of_estimate = None if estimated is None else (estimated.texts, estimated.predictions)
-    made_with = about(classifier.model.device.type, torch.get_num_threads())
+    made_with: dict[str, dict[str, Any]] = {"versions": {"salience": __version__}}
+    with optional("the list of versions in metrics.json", note):
+        made_with = about(classifier.model.device.type, torch.get_num_threads())
     write_results(folder, recipe, metrics | made_with, task.labels, judged, of_estimate)
     if not keep_model:
         return
-    facts = data_facts(task, prepared.parts, classifier.tokenizer, classifier.max_length)
-    # The configuration has the name under which the model was loaded, without the path on this machine.
-    classifier.model.config._name_or_path = prepared.plan.model
-    classifier.model.base_model.config._name_or_path = prepared.plan.model
-    classifier.model.save_pretrained(folder)
-    classifier.tokenizer.save_pretrained(folder)
-    write_json(folder / HISTORY, history_of(fitted.state.log_history))
-    write_json(folder / FACTS, facts)
-    library = library_of(classifier.model.config)
-    write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, made_with, library, facts=facts))
+    facts = None
+    with optional(HISTORY, note):
+        write_json(folder / HISTORY, history_of(fitted.state.log_history))
+    with optional(FACTS, note):
+        facts = data_facts(task, prepared.parts, classifier.tokenizer, classifier.max_length)
+        write_json(folder / FACTS, facts)
+    with optional("its card, README.md,", note):
+        library = library_of(classifier.model.config)
+        write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, made_with, library, facts=facts))
