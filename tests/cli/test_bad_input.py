@@ -44,13 +44,13 @@ def test_missing_file(train, tmp_path):
 
 
 def test_a_retired_option_says_what_to_do_instead(train, tmp_path):
-    for option, instead in (("--unlabelled", "salience suggest"), ("--plain-share", "--model FOLDER"),
+    for option, instead in (("--unlabelled", "salience distill"), ("--plain-share", "--model FOLDER"),
                             ("--auto-budget", "salience compare"), ("--r-drop", "--set contrastive")):  # fmt: skip
         refused(train(ROWS, option, "1"), f"{option} is no longer offered", instead)
     refused(train(ROWS, "--method", "plain+ssmix"), "--method plain+ssmix", "--model FOLDER")
     config = tmp_path / "settings.yaml"
     config.write_text("unlabelled: more.csv\nunlabelled_ratio: 3\n")
-    refused(train(ROWS, "--config", config), "settings.yaml", "unlabelled=more.csv", "salience suggest")
+    refused(train(ROWS, "--config", config), "settings.yaml", "unlabelled=more.csv", "salience distill")
 
 
 def test_missing_column(train):
