@@ -19,7 +19,7 @@ RETIRED: dict[str, tuple[tuple[Any, ...], str]] = {
     "label_noise": ((0, None), "change labels in the file of the rows"),
     "robustness": ((False, None), "compare on a test file whose texts are changed"),
 } | {
-    f"unlabelled{name}": (unused, "let a run of the labelled rows teach a model on these texts: salience distill RUN FILE")
+    f"unlabelled{name}": (unused, "let a run of labelled rows teach a model on these texts: salience distill RUN FILE")
     for name, unused in {
         "": (None, ""), "_labels": ("fixed", None), "_view": ("randomunk:window=0.15", None),
         "_partners": ("unlabelled", None), "_ratio": (2, None), "_weight": (1.0, None),
