@@ -6,10 +6,15 @@ import pytest
 import yaml
 from test_bad_input import refused
 
+import salience as package
 from labelled import labelled_rows, write_csv
+from salience.classify.predictor import Predictor
 from salience.cli.main import main
 from salience.data.columns import Columns
-from salience.runs.folder import trained_columns
+from salience.errors import InputError
+from salience.runs.folder import trained_columns, trained_on_pairs
+from salience.training.recipe import Recipe
+from salience.training.run import train
 
 ROWS = [(f"note {number}", text, label) for number, (text, label) in enumerate(labelled_rows(30))]
 SINGLE = ("note", "body", "topic")
@@ -74,6 +79,79 @@ def test_pairs_are_refused_by_a_model_of_single_texts(single, salience, tmp_path
     for command in ("predict", "explain", "faithfulness"):
         refused(salience(command, single, data), "the model was trained on single texts, not on pairs; name one with")
     assert salience("predict", single, data, "--text", "premise").code == 0
+
+
+def classify(model, texts):
+    return package.load(model, device="cpu").predict(texts)
+
+
+def predictor(model, texts):
+    columns = {"text": texts} if isinstance(texts[0], str) else dict(zip(("text", "pair"), zip(*texts), strict=True))
+    named = dict(zip(("text", "text_pair"), columns, strict=False))
+    return Predictor(model, **named, device="cpu")(columns)["predicted"]
+
+
+def explain(model, texts):
+    return package.explain(package.load(model, device="cpu"), texts)
+
+
+def evaluate(model, texts):
+    return package.evaluate(package.load(model, device="cpu"), texts, metrics=["comprehensiveness"])
+
+
+def suggest(model, texts):
+    return package.suggest(package.load(model, device="cpu"), texts, 1)
+
+
+def estimate(model, texts):
+    return package.SalienceClassifier.load(model).predict(texts)
+
+
+DOORS = [classify, predictor, explain, evaluate, suggest, estimate]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_takes_what_the_model_was_trained_on(door, single, pairs):
+    """Pairs for a model of single texts, and the reverse, are refused; half of a character is replaced."""
+    of_texts, of_pairs = ["a cup \ud83d", "a song"], [("a cup \ud83d", "b"), ("a song", "a \ud83d")]
+    assert door(single, of_texts) is not None and door(pairs, of_pairs) is not None
+    for model, texts, trained in ((single, of_pairs, "single texts"), (pairs, of_texts, "pairs of texts")):
+        with pytest.raises(InputError, match=f"the model was trained on {trained}"):
+            door(model, texts)
+
+
+def test_an_export_takes_what_its_run_was_trained_on(single, pairs, tmp_path):
+    pytest.importorskip("onnxruntime")
+    of_texts, of_pairs = ["a cup \ud83d"], [("a cup \ud83d", "b")]
+    for run, texts, others in ((single, of_texts, of_pairs), (pairs, of_pairs, of_texts)):
+        export = tmp_path / run.parent.name
+        assert main(["export", str(run), "--output", str(export)]) == 0
+        (export / "recipe.yaml").unlink()  # as of an estimator that was saved
+        loaded = package.load(export)
+        assert loaded.predict(texts) == classify(run, texts)
+        with pytest.raises(InputError, match="the model was trained on"):
+            loaded.predict(others)
+
+
+def test_a_run_that_was_just_made_takes_what_it_was_trained_on(place, tmp_path):
+    data = write_csv(tmp_path / "train.csv", ROWS, SINGLE)
+    recipe = Recipe(str(data), text="body", label="topic", model=str(place.model), steps=1, estimate="none")
+    run = train(recipe, tmp_path / "run", note=lambda line: None)
+    with pytest.raises(InputError, match="the model was trained on single texts, and these are pairs of texts"):
+        run.classifier.predict([("a", "b")])
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "expected"),
+    [
+        ("salience.json", {"pairs": True}, True), ("salience.json", {"pairs": None}, None),
+        ("export.json", {"reads": {"pairs": False}}, False), ("export.json", {"reads": None}, None),
+        ("export.json", [], None),
+    ],
+)  # fmt: skip
+def test_what_a_saved_estimator_and_an_export_say(file, content, expected, tmp_path):
+    (tmp_path / file).write_text(json.dumps(content))
+    assert trained_on_pairs(tmp_path) is expected
 
 
 def test_models_that_are_no_run_take_either(place, salience, tmp_path):

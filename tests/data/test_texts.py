@@ -49,6 +49,17 @@ def test_every_text_has_its_values(complaint):
         assert message == f"2 texts, but {len(values)} values in {name}: give one for each text"
 
 
+def test_half_characters_are_replaced_as_in_files():
+    for given in (["a \ud83d", "\ud83d\ude00"], [("a \ud83d", "b"), ("c", "\ud83d\ude00")]):
+        texts = Texts.of(given)
+        assert [texts.texts[0], texts.columns[-1][1]] == ["a \ufffd", "\U0001f600"]
+
+
+def test_a_value_that_is_no_text_is_named(complaint):
+    assert complaint(Texts, ["a", None]) == "texts[1] is no text, but of type NoneType: give strings"
+    assert complaint(Texts, ["a"], second=[1.5]) == "second[0] is no text, but of type float: give strings"
+
+
 def test_labels_are_numbers(complaint):
     assert Texts(["a", "b"], labels=[1, 0]).known_labels.dtype == np.int64
     assert len(Texts([], labels=[]).known_labels) == 0

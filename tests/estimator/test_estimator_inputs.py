@@ -36,15 +36,13 @@ def test_a_table_of_two_columns_holds_pairs(short, texts, labels):
     estimator = short().fit(pairs, labels)
     table = pd.DataFrame(pairs, columns=["text", "second"])
     assert np.array_equal(estimator.predict_proba(table), estimator.predict_proba(pairs))
-    with pytest.raises(InputError, match="X contains single texts, but the classifier was fitted on pairs of texts"):
+    with pytest.raises(InputError, match="the model was trained on pairs of texts, and these are single texts"):
         estimator.predict(texts)
 
 
 def test_pairs_for_a_classifier_of_single_texts_are_refused(fitted, tmp_path):
     for _ in range(2):
-        with pytest.raises(
-            InputError, match="X contains pairs of texts, but the classifier was fitted on single texts"
-        ):
+        with pytest.raises(InputError, match="the model was trained on single texts, and these are pairs of texts"):
             fitted.predict([("goal", "match")])
         fitted.save(tmp_path)
         fitted = SalienceClassifier.load(tmp_path)

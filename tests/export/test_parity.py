@@ -85,7 +85,7 @@ def test_types_that_no_model_reads_are_in_no_export(tmp_path):
     classifier = tiny_classifier()
     classifier.tokenizer.model_input_names = ["input_ids", "attention_mask"]
     texts = Texts(["a team won", "won"], ["a cup", "the cup"])
-    held = write_export(classifier, tmp_path, texts, False, lambda _: None, True)
+    held = write_export(classifier, tmp_path, texts, False, lambda _: None)
     assert held.changed == 0 and held.largest < 1e-5
     assert load_exported(tmp_path).model.inputs == ["input_ids", "attention_mask"]
 

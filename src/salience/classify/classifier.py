@@ -26,6 +26,7 @@ from salience.models.architectures import architecture
 from salience.models.loading import load_configuration, load_tokenizer, load_trained, longest_text
 from salience.models.precision import check_precision, computing
 from salience.models.problem import labels_in_config, labels_of_model, thresholds_in, to_probabilities
+from salience.runs.folder import trained_on_pairs
 from salience.scores.labels import Labels
 
 
@@ -53,12 +54,14 @@ class TextClassifier:
         max_length: number of tokens that are read at once, special tokens included.
         precision: number format of the computation: "fp32", "bf16", or "auto", which is bf16 where the device computes
             it faster. Predictions and explanations are computed in it.
+        pairs: whether it was trained on pairs of texts; the other kind is then refused. None if that is not known.
     """
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     max_length: int
     precision: str = "auto"
+    pairs: bool | None = None
 
     @property
     def labels(self) -> list[str]:
@@ -99,8 +102,7 @@ class TextClassifier:
             words: also find the word that each token is a part of. Words are separated by white space.
 
         Raises:
-            InputError: `texts` is one string, or mixes single texts with pairs; or the classifier reads long texts in
-                windows.
+            InputError: as `predict_proba`; or the classifier reads long texts in windows.
         """
         if self.long == "windows":
             raise InputError(
@@ -112,6 +114,9 @@ class TextClassifier:
     def read(self, texts: TextsLike, words: bool = False) -> Encoded:
         """As `encode`, but a long text may be windows, whose `owners` then say of which text each is."""
         given = Texts.of(texts)
+        if len(given) and self.pairs not in (None, given.second is not None):
+            trained, other = ("pairs of texts", "single texts")[:: 1 if self.pairs else -1]
+            raise InputError(f"the model was trained on {trained}, and these are {other}: give it {trained}")
         if self.long == "head":
             return self.encode_heads(given, words)
         found = self.passages(given)
@@ -146,7 +151,7 @@ class TextClassifier:
         """The probabilities of the labels (N, C) in float32 for N texts or pairs, in their order.
 
         Raises:
-            InputError: `texts` is one string, or mixes single texts with pairs.
+            InputError: `texts` is one string, mixes single texts with pairs, or is not what the model was trained on.
         """
         return self.probabilities(self.read(texts))
 
@@ -184,7 +189,8 @@ def load(
         return load_exported(folder, max_length, device, precision)
     chosen = choose_device(device)
     model, tokenizer = load_trained(folder)
-    return TextClassifier(model.to(chosen).eval(), tokenizer, longest_text(model, tokenizer, max_length), precision)
+    longest = longest_text(model, tokenizer, max_length)
+    return TextClassifier(model.to(chosen).eval(), tokenizer, longest, precision, trained_on_pairs(folder))
 
 
 def with_one_label(classifier: TextClassifier, doing: str, model: object = "the model") -> None:
@@ -238,7 +244,8 @@ def load_exported(
     tokenizer = load_tokenizer(str(path))
     model = OnnxModel(path, load_configuration(str(path)))
     longest = tokenizer.model_max_length
-    return OnnxClassifier(model, tokenizer, longest if max_length is None else min(longest, max_length))
+    reads = longest if max_length is None else min(longest, max_length)
+    return OnnxClassifier(model, tokenizer, reads, pairs=trained_on_pairs(path))
 
 
 def classifier_of(given: Any) -> TextClassifier:

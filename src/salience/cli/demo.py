@@ -97,14 +97,18 @@ def build_page(
     from salience.explainers.explain import explain_texts
     from salience.report.demo_page import classes_table, decision_line, labels_table
 
-    offered, several = list(applicable_explainers(classifier, Texts(["a text"]))), classifier.multi_label
+    tried = Texts(["a text"], ["another"] if classifier.pairs else None)
+    offered, several = list(applicable_explainers(classifier, tried)), classifier.multi_label
 
     def show(text: str, pair: str, explainer: str) -> tuple[dict[str, float], str, str]:
         if not text.strip():
             return {}, "", ""
         texts = Texts([text], [pair] if pair.strip() else None)
         # There is one for each predicted label, where a text can have several.
-        explanations = list(explain_texts(classifier, texts, {explainer: EXPLAINERS[explainer]}))
+        try:
+            explanations = list(explain_texts(classifier, texts, {explainer: EXPLAINERS[explainer]}))
+        except InputError as error:  # single texts for a model of pairs, or the reverse
+            raise gradio.Error(str(error)) from error
         first = explanations[0]
         probabilities = dict(zip(first.labels, map(float, first.probabilities), strict=True))
         line = "" if thresholds is None else decision_line(first, thresholds)

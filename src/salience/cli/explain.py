@@ -87,7 +87,6 @@ def explain(
         from salience.data.labels import visible
         from salience.data.task import check_not_read
         from salience.data.texts import Texts
-        from salience.data.values import well_formed
         from salience.explainers.explain import check_pieces, explain_texts
         from salience.files import check_output_file
         from salience.report.terminal import cut_off, tell
@@ -101,10 +100,9 @@ def explain(
     check_pieces(pieces, "--pieces")
     classifier = load(model, max_length, device, precision)
     trained = trained_columns(model)
-    if texts and trained is not None and trained.text_pair is not None:
+    if texts and classifier.pairs:
         raise InputError(f"{model} was trained on pairs of texts: give them in a file, --text gives single ones")
-    # Command-line arguments that are not UTF-8 contain lone surrogates, which no tokenizer accepts.
-    windows: Iterable[Texts] = [Texts([well_formed(text) for text in texts])]
+    windows: Iterable[Texts] = [Texts(texts)]
     if data is not None:
         columns = {"text": text_column, "text_option": "--text-column", "text_pair": text_pair, "label": label,
                    "encoding": encoding}  # fmt: skip

@@ -85,8 +85,7 @@ def export(
             )
 
     with whole_folder(output, own=written_by_run(output)) as unfinished:
-        pairs = None if trained is None else trained.text_pair is not None
-        write_export(classifier, unfinished, texts, int8, decide, pairs)
+        write_export(classifier, unfinished, texts, int8, decide)
         if not is_served(classifier):
             tell(f"no server is written: the model reads long texts with --long {classifier.long}")
         for file in (RECIPE, ABSTENTION):  # `salience predict` finds the columns and the thresholds there

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from torch.utils.data import Dataset
 
+from salience.data.texts import Texts
 from salience.errors import InputError, counted
 
 SPECIAL = -1  # in `Words.of_tokens`: the token is a part of no word
@@ -201,8 +202,9 @@ def encode_texts(
         )
     no_ids, no_segments = np.zeros(0, np.int32), np.zeros(0, np.int8)
     ids, segments, types, lengths, cut, words = [no_ids], [no_segments], [no_segments], [], [], []
+    columns = Texts(list(texts), None if pairs is None else list(pairs)).columns
     for start in range(0, len(texts), CHUNK):
-        chunk = [list(column[start : start + CHUNK]) for column in ((texts,) if pairs is None else (texts, pairs))]
+        chunk = [column[start : start + CHUNK] for column in columns]
         encodings = tokenizer(*chunk, truncation=False, verbose=False).encodings
         long = [max_length is not None and len(encoding) > max_length for encoding in encodings]
         if any(long):  # these are tokenised again, since only the tokenizer knows how to shorten a pair

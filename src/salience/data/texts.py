@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from salience.data.values import well_formed
 from salience.errors import InputError, quoted
 
 UNKNOWN = -1  # in `Texts.labels`: the label is not known
@@ -16,6 +17,8 @@ UNKNOWN = -1  # in `Texts.labels`: the label is not known
 @dataclass(frozen=True, eq=False)
 class Texts:
     """N texts, or N pairs of texts, and what is known of each. Equal if all values are.
+
+    Whatever reads texts takes them from here. They are valid Unicode: half of a character is replaced, as in files.
 
     Args:
         texts: N texts; of pairs, the first ones.
@@ -28,7 +31,7 @@ class Texts:
         groups: the group of each text, such as its author; None if no groups are known.
 
     Raises:
-        InputError: the values are not of one length, or labels are not whole numbers.
+        InputError: a text is none, the values are not of one length, or labels are not whole numbers.
     """
 
     texts: list[str]
@@ -39,6 +42,14 @@ class Texts:
     groups: list[str] | None = None
 
     def __post_init__(self):
+        for name in ("texts", "second"):
+            if (column := getattr(self, name)) is not None:
+                for place, text in enumerate(column):
+                    if not isinstance(text, str):
+                        raise InputError(
+                            f"{name}[{place}] is no text, but of type {type(text).__name__}: give strings"
+                        )
+                object.__setattr__(self, name, [well_formed(text) for text in column])
         if self.labels is not None:
             numbers = np.asarray(self.labels)
             if numbers.dtype.kind not in "iu" and len(numbers):

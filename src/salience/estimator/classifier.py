@@ -32,14 +32,13 @@ from salience.estimator.inputs import Targets, as_groups, as_texts, class_names,
 from salience.files import files_in, resolved, whole_folder, write_whole
 from salience.mixing.choosing import choose_method, settable_fields, written_method
 from salience.models.precision import for_predictions
-from salience.runs.folder import write_manifest, written_by_run
+from salience.runs.folder import ESTIMATOR, write_manifest, written_by_run
 from salience.runs.retired import RETIRED, without_retired
 from salience.settings import name_and_options
 from salience.training.procedures import Standard, Turns, choose_procedure
 from salience.training.recipe import Recipe
 
 logger = logging.getLogger(__name__)
-SETTINGS = "salience.json"  # the file of an estimator's settings, beside its Hugging Face checkpoint
 
 
 @dataclass(eq=False, repr=False)
@@ -203,7 +202,6 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         if estimated is not None:
             self.estimate_ = estimated.metrics
             self.out_of_fold_ = np.array(estimated.texts.rows), estimated.predictions.probabilities
-        self.pairs_: bool | None = texts.second is not None
         return self
 
     @property
@@ -231,6 +229,11 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         """The number of tokens that are read of a text; saved as the tokenizer's `model_max_length`."""
         return self.classifier_.max_length
 
+    @property
+    def pairs_(self) -> bool | None:
+        """Whether it was fitted on pairs of texts; None if the loaded folder does not say so."""
+        return self.classifier_.pairs
+
     def predict_proba(self, X: Sequence) -> np.ndarray:
         """The probabilities (N, C) of the labels for N texts or pairs of texts, in the order of `classes_`.
 
@@ -238,15 +241,11 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
 
         Raises:
             NotFittedError: `fit` was not called.
-            ValueError: `X` is empty, or contains values that are not texts.
+            ValueError: `X` is empty, contains values that are not texts, or pairs where it was fitted on single texts,
+                or the reverse.
         """
         check_is_fitted(self)
-        texts = as_texts(X, allow_empty=True)
-        given = texts.second is not None
-        if self.pairs_ not in (None, given):
-            kinds = ("single texts", "pairs of texts")
-            raise InputError(f"X contains {kinds[given]}, but the classifier was fitted on {kinds[not given]}")
-        return self.classifier_.predict_proba(texts)
+        return self.classifier_.predict_proba(as_texts(X, allow_empty=True))
 
     def predict(self, X: Sequence) -> np.ndarray:
         """The most probable class of each text (N,); with several labels a matrix (N, C) of 0 and 1.
@@ -283,12 +282,12 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         if target.exists() and not target.is_dir():
             raise InputError(f"{target} is a file; choose another folder to save to")
         written = written_by_run(target)
-        earlier = written if SETTINGS in written else set()  # not the run of `salience train`
+        earlier = written if ESTIMATOR in written else set()  # not the run of `salience train`
         with whole_folder(target, own=earlier) as unfinished:
             self.model_.save_pretrained(unfinished)
             self.tokenizer_.save_pretrained(unfinished)
             # ASCII, because labels may contain lone surrogates, which UTF-8 cannot encode.
-            write_whole(unfinished / SETTINGS, json.dumps(settings, indent=2) + "\n")
+            write_whole(unfinished / ESTIMATOR, json.dumps(settings, indent=2) + "\n")
             write_manifest(unfinished)
             present = set(files_in(target)) if target.exists() else set()
             if foreign := sorted(present & set(files_in(unfinished)) - earlier):
@@ -307,7 +306,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
             InputError: the folder has no trained classifier, or its settings are damaged.
         """
         place = Path(folder).expanduser()
-        file = place / SETTINGS
+        file = place / ESTIMATOR
         with undamaged(file):
             settings = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
             parameters = dict(settings.get("parameters", {}))
@@ -323,7 +322,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         estimator.classifier_ = load(folder, None, "cpu", for_predictions(estimator.precision))
         with undamaged(file):
             estimator.targets_ = loaded_targets(settings, estimator.classifier_)
-        estimator.pairs_, estimator.seed_ = settings.get("pairs"), settings.get("seed")
+        estimator.seed_ = settings.get("seed")
         estimator.estimate_ = estimator.out_of_fold_ = None
         return estimator
 

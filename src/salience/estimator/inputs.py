@@ -26,8 +26,7 @@ COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)  # what the labels of a 
 def as_texts(X: Any, allow_empty: bool = False) -> Texts:
     """The texts or pairs of texts in a list, array or pandas column. Rows of one value, as in a table, are texts.
 
-    Lone surrogates are replaced by U+FFFD, as in files. Blank texts, of which a model learns nothing, are refused
-    unless `allow_empty`.
+    Blank texts, of which a model learns nothing, are refused unless `allow_empty`.
     """
     try:
         if isinstance(X, str | bytes | Mapping | Set) or issparse(X):
@@ -63,7 +62,7 @@ def checked_text(value: Any, place: str, allow_empty: bool) -> str:
         raise InputError(f"{place} is missing ({value!r}); remove this row, or give it a text")
     if not isinstance(value, str):
         raise InputError(f"{place} is {described(value)}, not a text or a pair of texts; give strings")
-    text = well_formed(value) if allow_empty else text_of(value)
+    text = value if allow_empty else text_of(value)
     if text is None:
         raise InputError(f"{place} is an empty text; remove this row, or give it a text")
     return str(text)  # also for strings of NumPy

@@ -29,6 +29,7 @@ from salience.export.agreement import (
 )
 from salience.export.tracing import needs_two_files, write_onnx
 from salience.files import write_json, write_whole
+from salience.runs.folder import EXPORT
 from salience.templating import render
 
 PACKAGE = "salience.export"
@@ -36,17 +37,14 @@ PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript", "onnxru
 
 
 def write_export(
-    classifier: TextClassifier, folder: Path, texts: Texts | None, int8: bool, accept: Callable[[Agreement], None],
-    pairs: bool | None,
-) -> Agreement | None:  # fmt: skip
+    classifier: TextClassifier, folder: Path, texts: Texts | None, int8: bool, accept: Callable[[Agreement], None]
+) -> Agreement | None:
     """Writes an exported classifier, which is on a CPU, to an empty folder, and returns the result on the texts.
 
     Args:
         texts: texts on which the export is compared with the original; None compares it on made-up texts only.
         int8: whether weights and products are rounded to 8 bits.
         accept: is called with the result on the texts, and raises an error to refuse it.
-        pairs: whether the classifier was trained on pairs of texts, of which the server refuses the other kind; None
-            if that is not known.
     """
     _ = classifier.thresholds  # refuses a damaged configuration, of which the server could make nothing
     # With all labels, which transformers leaves out where they are LABEL_0, LABEL_1, ...
@@ -74,13 +72,13 @@ def write_export(
     about = {
         "written by": f"salience {__version__}",
         "format": "onnx, int8" if int8 else "onnx, float32",
-        "reads": {"max_length": length, "pad_token_id": padding, "pairs": pairs},
+        "reads": {"max_length": length, "pad_token_id": padding, "pairs": classifier.pairs},
         "float32 on made-up texts": {"largest difference of a logit, relative": difference, "accepted": TOLERANCE},
         "on given texts": None if held is None else held.as_json(),
         "processor": platform.processor() or platform.machine(),
         "packages": {name: version(name) for name in PACKAGES},
     }
-    write_json(folder / "export.json", about)
+    write_json(folder / EXPORT, about)
     if served:  # over HTTP, by a program and a Dockerfile that runs it
         with as_file(files(PACKAGE).joinpath("templates", "serve.py")) as program:
             shutil.copyfile(program, folder / "serve.py")

@@ -24,6 +24,7 @@ from salience.runs.retired import without_retired
 RECIPE, METRICS, MANIFEST = "recipe.yaml", "metrics.json", "manifest.json"
 HISTORY = "history.json"  # the loss and the validation scores over the steps
 FACTS = "data_facts.json"
+ESTIMATOR, EXPORT = "salience.json", "export.json"  # what a saved estimator, and an export, are about
 ABSTENTION = "abstention.json"  # thresholds below which the classifier abstains
 # Of the rows in predictions.jsonl (N, C), with their class numbers (N,), and the names of the classes (C,).
 PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
@@ -121,6 +122,20 @@ def trained_columns(model: str | Path) -> Columns | None:
     if not isinstance(text, str) or not all(isinstance(name, str | None) for name in (text_pair, label, separator)):
         return None
     return Columns(text, text_pair, label, separator=separator)
+
+
+def trained_on_pairs(model: str | Path) -> bool | None:
+    """Whether a run, a saved estimator or an export was trained on pairs of texts; None if nothing says so."""
+    if (columns := trained_columns(model)) is not None:
+        return columns.text_pair is not None
+    for file, *names in ((ESTIMATOR, "pairs"), (EXPORT, "reads", "pairs")):
+        with suppress(OSError, ValueError, KeyError, TypeError):  # not there, or damaged
+            found = json.loads((Path(model).expanduser() / file).read_text(encoding="utf-8"))
+            for name in names:
+                found = found[name]
+            if isinstance(found, bool):
+                return found
+    return None
 
 
 def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -146,6 +146,7 @@ def prepare(
     given = classifier is not None
     if classifier is None:
         classifier = fresh_classifier(recipe, task, note)
+    classifier = replace(classifier, pairs=task.training.second is not None)
     encoded: dict[str, Encoded] = {}
     for role, texts in {"training": task.to_train_on, "validation": task.validation, "test": task.test}.items():
         if not len(texts):
