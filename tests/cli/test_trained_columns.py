@@ -86,7 +86,8 @@ def classify(model, texts):
 
 
 def predictor(model, texts):
-    columns = {"text": texts} if isinstance(texts[0], str) else dict(zip(("text", "pair"), zip(*texts), strict=True))
+    parts = [texts] if isinstance(texts[0], str) else zip(*texts, strict=True)
+    columns = dict(zip(("text", "pair"), parts, strict=False))
     named = dict(zip(("text", "text_pair"), columns, strict=False))
     return Predictor(model, **named, device="cpu")(columns)["predicted"]
 
