@@ -507,11 +507,11 @@ def other(kind: str, seed: int = 0, classes: int = 3, vocabulary: int = VOCABULA
     return model.eval()
 
 
-def save_other(folder: str | Path, texts: list[str], kind: str, classes: int = 2) -> Path:
+def save_other(folder: str | Path, texts: list[str], kind: str, classes: int = 2, spread: float = 0.1) -> Path:
     """As `save_tiny_model`, of `OTHERS`."""
     tokenizer = tiny_tokenizer(texts)
     tokenizer.model_input_names = ["input_ids", "attention_mask"]
-    other(kind, classes=classes, vocabulary=len(tokenizer), spread=0.1).save_pretrained(folder)
+    other(kind, classes=classes, vocabulary=len(tokenizer), spread=spread).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return Path(folder)
 

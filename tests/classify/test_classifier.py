@@ -148,3 +148,28 @@ def test_what_cannot_be_loaded(tmp_path):
         salience.load(tmp_path / "none")
     with pytest.raises(InputError, match='unknown --device "tpu"'):
         salience.load(tmp_path, device="tpu")
+
+
+READERS_OF_PADDING = ["FNet", "ConvBert"]
+
+
+@pytest.mark.parametrize("family", [*families.MODELS, *READERS_OF_PADDING])
+def test_a_text_says_the_same_alone_and_in_any_company(family, tmp_path):
+    """Which encoders read padding is found by trying them, when they are loaded."""
+    random = np.random.default_rng(0)
+    words = ["good", "bad", "fine", "dull", "new", "old"]
+    texts = [" ".join(random.choice(words, length)) for length in (1, 30, 4, 12, 12, 2, 40, 7)]
+    if family in READERS_OF_PADDING:
+        families.save_other(tmp_path, words, family, spread=0.5)
+    else:
+        families.save_tiny_model(tmp_path, words, family)
+    classifier = salience.load(tmp_path, device="cpu", precision="fp32")
+    assert getattr(classifier.model.config, "reads_padding", False) == (family in READERS_OF_PADDING)
+    alone = np.concatenate([classifier.predict_proba([text]) for text in texts])
+    for order in (range(8), [6, 0, 3, 1], [7, 7, 2]):
+        together = classifier.predict_proba([texts[place] for place in order])
+        assert np.allclose(together, alone[list(order)], atol=1e-5)
+    names = ["gradient", "occlusion"]
+    for found, text in zip(salience.explain(classifier, texts, names), texts, strict=True):
+        (own,) = salience.explain(classifier, [text], names)
+        assert all(np.allclose(found.scores[name], own.scores[name], atol=1e-4) for name in names)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import onnx
@@ -17,7 +18,7 @@ from test_bad_input import refused
 import families
 import salience as package
 from exporting import exports_of, predicted
-from labelled import WORDS, labelled_rows, write_csv
+from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.cli.main import main
 from salience.files import files_in, sha256_of
 from salience.runs.folder import written_by_run
@@ -290,3 +291,23 @@ def test_only_exports_are_replaced(place, run, exported, salience, tmp_path):
     assert salience(*command, "--overwrite", "--max-length", "9").code == 0
     assert written_by_run(out) == set(files_in(out)) and "model.onnx.data" not in files_in(out)
     assert package.load(out).max_length == 9 and (tmp_path / "mine.txt").exists()
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("kind", ["FNet", "ConvBert"])
+def test_an_export_that_reads_padding_answers_as_the_run_does(kind, place, salience, tmp_path, monkeypatch):
+    """The command compares it with the run; its server computes texts one at a time."""
+    model = families.save_other(tmp_path / "tiny", [*WORDS.values(), " ".join(FILLER)], kind, spread=0.5)
+    run, exported = tmp_path / "run", tmp_path / "onnx"
+    assert salience(*place.train("--model", model, "--test", place.test, "--output", run)).code == 0
+    answer = salience("export", run, "--output", exported)
+    assert answer.code == 0 and " 0 of 30 labels changed" in answer.out + answer.err, answer.err
+    assert "or one at a time" in (exported / "README.md").read_text()
+    monkeypatch.syspath_prepend(str(exported))
+    monkeypatch.delitem(sys.modules, "serve", raising=False)
+    serve = import_module("serve")
+    texts = [text for text, _ in labelled_rows(30, seed=1)]
+    found = [each["probabilities"] for each in serve.predictions(texts)]
+    classifier = package.load(run, device="cpu", precision="fp32")
+    expected = [classifier.predict_proba([text])[0] for text in texts]
+    assert np.allclose([[row[label] for label in classifier.labels] for row in found], expected, atol=1e-4)

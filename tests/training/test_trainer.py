@@ -416,3 +416,28 @@ def test_the_loss_of_a_batch_is_that_of_the_plain_model(tmp_path):
     loss, outputs = trainer.compute_loss(model, dict(vars(batch)), return_outputs=True)
     torch.testing.assert_close(outputs["logits"], model(batch.input_ids, batch.attention_mask).logits)
     torch.testing.assert_close(loss, cross_entropy(outputs["logits"], batch.labels))
+
+
+@pytest.mark.parametrize("kind", ["FNet", "ConvBert"])
+def test_a_text_trains_a_model_that_reads_padding_as_it_does_alone(kind, tmp_path):
+    """The gradient of a step is the mean over texts that are computed without padding; evaluation has none either."""
+    model, own = families.other(kind), replace(families.batch([5, 2, 9, 2]), token_type_ids=None)
+    model.config.reads_padding = True
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    reference, expected = copy.deepcopy(model), []
+    for row in range(len(own)):
+        expected.append(forward(reference, families.alone(own, row)))
+        (cross_entropy(expected[-1], own.labels[row : row + 1]) / len(own)).backward()
+    arguments = TrainingArguments(tmp_path, report_to=[], use_cpu=True)
+    trainer = MixTrainer(model=model, args=arguments, train_dataset=rows(8))
+    inputs = {name: part for name, part in vars(own).items() if part is not None}
+    trainer.create_optimizer_and_scheduler(1)
+    trainer.training_step(model, inputs)
+    for weight, other in zip(model.parameters(), reference.parameters(), strict=True):
+        assert (weight.grad is None) == (other.grad is None)
+        assert weight.grad is None or torch.allclose(weight.grad, other.grad, atol=1e-5)
+    model.eval()
+    _, logits, _ = trainer.prediction_step(model, inputs, prediction_loss_only=False)
+    assert torch.allclose(logits, torch.cat(expected), atol=1e-5)

@@ -182,11 +182,25 @@ def like_length(
 ) -> Iterator[tuple[np.ndarray, Batch]]:
     """Yields batches of texts of similar length on the model's device, each with the indices of its rows.
 
-    `tokens` is the largest number in a batch, padding included, by type of device.
+    `tokens` is the largest number in a batch, padding included, by type of device. There is no padding for a model
+    that reads it.
     """
     size, padding = (limits.get(model.device.type, limits["cpu"]) for limits in (tokens, PADDING))
+    if getattr(model.config, "reads_padding", False):
+        padding = 0
     for rows in length_batches(texts.lengths, size, padding):
         yield rows, padded(texts, rows, model.config.pad_token_id or 0, labelled).to(model.device)
+
+
+def of_equal_length(batch: Batch) -> Iterator[tuple[torch.Tensor, Batch]]:
+    """Yields the texts of a batch without padding, those of one length together, each with the numbers of its rows."""
+    lengths = batch.attention_mask.sum(1).clamp(min=1)  # a text without tokens has one of padding
+    for length in lengths.unique().tolist():
+        rows = (lengths == length).nonzero().flatten()
+        types, labels = batch.token_type_ids, batch.labels
+        ids, mask, segment = (part[rows, :length] for part in (batch.input_ids, batch.attention_mask, batch.segment))
+        types = None if types is None else types[rows, :length]
+        yield rows, Batch(ids, mask, segment, None if labels is None else labels[rows], types)
 
 
 def padded(texts: Encoded, rows: np.ndarray, padding: int = 0, labelled: bool = False) -> Batch:

@@ -66,7 +66,7 @@ def write_export(
     length, padding, served = exported.max_length, exported.tokenizer.pad_token_id or 0, is_served(exported)
     page = render(
         PACKAGE, "readme.md.jinja", max_length=length, padding=padding, served=served, several=exported.multi_label,
-        long=exported.long,
+        long=exported.long, reads_padding=getattr(exported.model.config, "reads_padding", False),
     )  # fmt: skip
     write_whole(folder / "README.md", str(page))
     about = {

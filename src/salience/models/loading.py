@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from salience.batch import Batch
 from salience.errors import InputError, listed, nearest, one_line, quoted
 from salience.files import sha256_of
+from salience.hooks.hooks import evaluating, inputs_of
 from salience.hooks.stages import encoder_of, linear_maps
 from salience.models.architectures import MODEL_TYPES
 from salience.models.mean_pooling import without_pooling_layer
@@ -66,6 +68,7 @@ DROPOUT = (
     "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
     "mlp_dropout",
 )  # fmt: skip
+TRIED = 6  # tokens of a text, and of padding, by which a model is tried
 LONGEST = 512  # default of the number of tokens read of a text: the length that BERT was trained on
 UNLIMITED = 10**9  # tokenizers without a maximum length have a larger one in transformers
 
@@ -421,7 +424,35 @@ def _with_padding(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeni
     if tokenizer.pad_token_id != padding:
         tokenizer.pad_token = tokenizer.convert_ids_to_tokens(padding)
     config.pad_token_id = padding
+    if reads_padding(model):  # said in the configuration, which copies, runs and exports have too
+        model.config.reads_padding = True
     return model, tokenizer
+
+
+@torch.no_grad()
+def reads_padding(model: PreTrainedModel) -> bool:
+    """Whether what a model says of a text depends on the padding beside it, beyond rounding; found by trying.
+
+    FNet mixes all positions of a row, and the convolutions of ConvBERT reach over the end of a text.
+    """
+    config: Any = model.config.get_text_config()
+    vectors, end = len(encoder_of(model).get_input_embeddings().weight), getattr(config, "eos_token_id", None)
+    ids = [number for number in range(min(vectors, 100)) if number != config.pad_token_id][-TRIED:]
+    if isinstance(end, int) and end < vectors:  # by which BART and T5 find the end of a text
+        ids = [number for number in ids if number != end] + [end]
+
+    def said(padding: int) -> Tensor:
+        row = torch.tensor([[*ids, *[config.pad_token_id] * padding]])
+        mask = torch.tensor([[1] * len(ids) + [0] * padding])
+        output = model(**inputs_of(model, Batch(row, mask, mask)))
+        return output.logits if "logits" in output else output.last_hidden_state[:, : len(ids)]
+
+    with evaluating(model):
+        try:
+            alone, beside = said(0), said(TRIED)
+        except Exception:  # what cannot be tried so is refused, or not, where it is used
+            return False
+    return bool((alone - beside).abs().max() > 1e-3 * alone.abs().max())
 
 
 def _untrained_tokenizer(name: str) -> PreTrainedTokenizerBase:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from transformers.trainer_utils import TrainOutput
 
 from salience.batch import Batch
 from salience.classify.kept_states import KeptStates
-from salience.data.batching import Collator, LengthGrouped
+from salience.data.batching import Collator, LengthGrouped, of_equal_length
 from salience.data.encoding import Encoded
 from salience.errors import InputError
 from salience.hooks.hooks import forward
@@ -190,6 +190,11 @@ class MixTrainer(Trainer):
                 "DataParallel would separate texts from their partners: launch with torchrun, or set "
                 "CUDA_VISIBLE_DEVICES to one GPU"
             )
+        if self.args.world_size > 1 and getattr(unwrapped(self.model).config, "reads_padding", False):
+            raise InputError(
+                f"{type(unwrapped(self.model)).__name__} reads padding, so that texts of each length are computed by "
+                "themselves, which several processes cannot do in step: train it in one process"
+            )
         self.model_accepts_loss_kwargs = False  # otherwise older Trainers would scale the loss in another way
         self.label_smoother = None  # it takes hard labels only; `CrossEntropy` smooths hard and mixed labels
         self.method = method = resolved(method, self.model, tokenizer, self.first_batches())
@@ -231,13 +236,14 @@ class MixTrainer(Trainer):
             self.optimizer.train()
         batch = self.batch(inputs)
         texts = len(batch) if num_items_in_batch is None else num_items_in_batch
-        # Gradients are averaged over processes, so the part of a process is multiplied by their number.
-        part = len(batch) * self.args.world_size / texts
         total = torch.zeros((), device=self.args.device)
-        with self.compute_loss_context_manager(), self.beginning(model, batch):
-            for loss in self.objective(model, batch):
-                self.accelerator.backward(loss * part)
-                total += loss.detach() * part
+        for _, some in self.without_company(batch):
+            # Gradients are averaged over processes, so the part of a process is multiplied by their number.
+            part = len(some) * self.args.world_size / texts
+            with self.compute_loss_context_manager(), self.beginning(model, some):
+                for loss in self.objective(model, some):
+                    self.accelerator.backward(loss * part)
+                    total += loss.detach() * part
         self.not_finite = 0 if total.isfinite() else self.not_finite + 1
         if self.not_finite > self.admitted:  # before the weights are updated
             raise diverged(self, "loss")
@@ -287,18 +293,32 @@ class MixTrainer(Trainer):
     def compute_loss(self, model: nn.Module, inputs: dict, return_outputs: bool = False, num_items_in_batch=None):
         """The unweighted loss on the unmixed texts, a scalar, and the logits (B, C) if `return_outputs`."""
         batch = self.batch(inputs)
-        with self.beginning(model, batch):
-            logits = forward(model, batch)
+        logits = self.logits(model, batch)
         loss = loss_for(self.model)(logits, labels_of(batch))
         return (loss, {"logits": logits}) if return_outputs else loss
 
     def prediction_step(self, model: nn.Module, inputs: dict, prediction_loss_only: bool, ignore_keys=None):
         """The loss, logits (B, C) and labels, (B,) or (B, C), of the plain model: evaluation does not mix."""
         batch = self.batch(inputs)
-        with torch.no_grad(), self.compute_loss_context_manager(), self.beginning(model, batch):
-            logits = forward(model, batch)
+        with torch.no_grad(), self.compute_loss_context_manager():
+            logits = self.logits(model, batch)
             loss = None if batch.labels is None else loss_for(self.model)(logits, batch.labels)
         return loss, None if prediction_loss_only else logits, batch.labels
+
+    def without_company(self, batch: Batch) -> Iterable[tuple[Tensor, Batch]]:
+        """The batch with the numbers of its rows; in parts of texts of equal lengths if the model reads padding."""
+        if getattr(unwrapped(self.model).config, "reads_padding", False):
+            return of_equal_length(batch)
+        return [(torch.arange(len(batch), device=batch.input_ids.device), batch)]
+
+    def logits(self, model: nn.Module, batch: Batch) -> Tensor:
+        """The logits (B, C) of a batch, from its kept states if there are any."""
+        found = []
+        for rows, some in self.without_company(batch):
+            with self.beginning(model, some):
+                found.append((rows, forward(model, some)))
+        order = torch.cat([rows for rows, _ in found]).argsort()
+        return torch.cat([logits for _, logits in found])[order]
 
     def beginning(self, model: nn.Module, batch: Batch) -> AbstractContextManager[None]:
         """Inside the `with`, passes of a batch begin at its kept states, if there are any."""

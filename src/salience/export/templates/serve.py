@@ -71,8 +71,9 @@ def predictions(texts: list[Any]) -> list[dict[str, Any]]:
     rows = tokenizer.encode_batch(texts)
     order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
     found = numpy.empty((len(rows), len(labels)), numpy.float32)
-    for start in range(0, len(order), BATCH):
-        numbers = order[start : start + BATCH]
+    batch = 1 if config.get("reads_padding") else BATCH  # what it says of a text depends on the padding beside it
+    for start in range(0, len(order), batch):
+        numbers = order[start : start + batch]
         found[numbers] = logits([rows[number] for number in numbers])
     if several:
         return [labels_of(row) for row in numpy.exp(-numpy.logaddexp(0, -found))]
