@@ -42,7 +42,7 @@ def test_an_empty_second_text_is_read_as_one(name):
     both, alone = (padded(encoded, np.array(rows), labelled=True) for rows in ([0, 1], [0]))
     found = FromCaptum(name)(model, alone)
     assert close(FromCaptum(name)(model, both)[:1, : found.shape[1]], found, 1e-6)
-    assert not close(FromCaptum(name)(model, replace(alone, pair=None)), found, 1e-4)
+    assert not close(FromCaptum(name)(model, replace(alone, token_type_ids=torch.zeros_like(alone.input_ids))), found, 1e-4)
 
 
 def test_the_steps_of_an_integral_are_no_larger_batch(monkeypatch):
@@ -64,7 +64,7 @@ def test_ablation_takes_whole_tokens():
     found = FromCaptum("FeatureAblation")(model, own)
     scored = from_captum.FromEmbeddings(model)
     empty, whole, logits = from_captum.from_nothing(model, own)
-    others = (own.input_ids, own.attention_mask, own.segment, own.pair)
+    others = (own.input_ids, own.attention_mask, own.segment, own.token_type_ids)
     for row, place in (own.segment > 0).nonzero().tolist():
         shortened = whole.clone()
         shortened[row, place] = empty[row, place]
