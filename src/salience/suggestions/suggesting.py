@@ -49,7 +49,7 @@ def digest_of_text(row: tuple[str | None, ...]) -> bytes:
     """16 bytes that stand for a text, whatever space is around it; BLAKE2."""
     found = blake2b(digest_size=16)
     for part in row:
-        content = (part or "").strip().encode()
+        content = (part or "").strip().encode("utf-8", "surrogatepass")
         found.update(len(content).to_bytes(8, "little") + content)
     return found.digest()
 
