@@ -121,6 +121,7 @@ def test_every_door_takes_what_the_model_was_trained_on(door, single, pairs):
             door(model, texts)
 
 
+@pytest.mark.whole
 def test_an_export_takes_what_its_run_was_trained_on(single, pairs, tmp_path):
     pytest.importorskip("onnxruntime")
     of_texts, of_pairs = ["a cup \ud83d"], [("a cup \ud83d", "b")]
