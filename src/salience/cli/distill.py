@@ -15,15 +15,13 @@ from salience.cli.train import run_recipe
 
 def distill(
     teacher: Annotated[str, Argument(help="Run folder, or any other trained classifier.", rich_help_panel=DATA)],
-    data: Annotated[str, Argument(help="Texts without labels: csv, tsv, jsonl, parquet, hub name.")],
+    data: Annotated[str, Argument(help="Texts without labels: csv, tsv, jsonl, parquet.", rich_help_panel=DATA)],
     test: Annotated[str | None, of_recipe("Labelled rows for the test.  [default: none]", DATA, "FILE")] = None,
     text: Annotated[str | None, of_recipe("Column of the text.  [default: the teacher's]", DATA, "COLUMN")] = None,
     text_pair: Annotated[
         str | None, of_recipe("Column of a second text.  [default: the teacher's]", DATA, "COLUMN")
     ] = None,
-    label: Annotated[
-        str | None, of_recipe("Column of the label of test rows.  [default: the teacher's]", DATA, "COLUMN")
-    ] = None,
+    label: Annotated[str | None, of_recipe("Of test rows.  [default: the teacher's]", DATA, "COLUMN")] = None,
     encoding: options.DataEncoding = None,
     bad_rows: Annotated[str | None, of_recipe("Rows without a text: error or skip.", DATA)] = None,
     model: Annotated[str | None, of_recipe("The student: minilm, a folder, or a hub name.", TRAINING)] = None,
