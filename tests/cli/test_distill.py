@@ -90,6 +90,9 @@ def test_the_result_is_an_ordinary_run(place, texts, run, salience, tmp_path):
     again = salience("train", "--config", tmp_path / "student" / "recipe.yaml", "--output", tmp_path / "again")
     assert again.code == 0, again.err
     assert weights(tmp_path / "again") == weights(tmp_path / "student")
+    recipe["checksums"][str(run / "model.safetensors")] = "0" * 64  # as of another teacher
+    (other := tmp_path / "other.yaml").write_text(yaml.safe_dump(recipe))
+    refused(salience("train", "--config", other, "--output", tmp_path / "third"), "has changed since the recipe")
 
 
 def test_the_number_of_rows_that_is_drawn_keeps_each_text_with_its_probabilities(place, texts, run):
@@ -110,7 +113,7 @@ def test_what_cannot_be_taught_is_refused(place, texts, run, salience, tmp_path)
     distil(run, empty, "--bad-rows", "skip", error="no row is left")
     distil(run, texts, "--text-pair", "text", "--text", "text", error="text")
     distil(tmp_path / "nowhere", texts, error="nowhere")
-    distil(run, texts, "--set", "estimate=folds:2", error="would measure nothing else")
+    distil(run, texts, "--set", "estimate=folds:2", error="leave out --estimate folds:2")
     distil(run, texts, "--set", "contrastive=0.2", error="leave out --set contrastive=0.2")
 
 

@@ -365,11 +365,6 @@ class Recipe(DataSettings):
         asked = {
             f"--estimate {self.estimate}": self.estimate not in (None, "none"),
             f"--set validation_share={self.validation_share}": self.validation_share != 0,
-        }
-        for option, is_asked in asked.items():
-            if is_asked:
-                raise InputError(f"the labels are the teacher's, so {option} would measure nothing else: leave it out")
-        asked = {
             "--label-descriptions": self.label_descriptions is not None,
             f"--trained-layers {self.trained_layers}": self.trained_layers == 0,
             f"--effort {self.effort}": self.effort is not None,
@@ -378,7 +373,10 @@ class Recipe(DataSettings):
         }
         for option, is_asked in asked.items():
             if is_asked:
-                raise InputError(f"a student learns the probabilities of its teacher in steps: leave out {option}")
+                raise InputError(
+                    "a student learns in steps what its teacher says, and labels of people alone measure it (--test): "
+                    f"leave out {option}"
+                )
 
     def _check_head_alone(self) -> None:
         asked = {

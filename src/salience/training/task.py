@@ -165,11 +165,12 @@ def check_one_label(task: Task, what: str) -> None:
 
 
 def data_files(recipe: Recipe) -> dict[str, Path]:
-    """The files of texts and word vectors, by the options that name them. Data sets on the hub are left out."""
+    """Files of texts, word vectors and a teacher's weights, by the options that name them; none of those on the hub."""
     named = {
         "the training data": recipe.data, "--validation": recipe.validation, "--test": recipe.test,
         "--label-descriptions": recipe.label_descriptions,
         "--set-model embeddings": recipe.model_options.get("embeddings"),
+        "the teacher": None if recipe.teacher is None else os.path.join(recipe.teacher, "model.safetensors"),
     }  # fmt: skip
     return {option: Path(name) for option, name in named.items() if isinstance(name, str) and os.path.isfile(name)}
 
