@@ -165,7 +165,7 @@ def check_one_label(task: Task, what: str) -> None:
 
 
 def data_files(recipe: Recipe) -> dict[str, Path]:
-    """Files of texts, word vectors and a teacher's weights, by the options that name them; none of those on the hub."""
+    """Files of texts, word vectors and a teacher's weights, by the options that name them; none on the hub."""
     named = {
         "the training data": recipe.data, "--validation": recipe.validation, "--test": recipe.test,
         "--label-descriptions": recipe.label_descriptions,
