@@ -44,6 +44,7 @@ from salience.training.baselines import tfidf_probabilities
 from salience.training.estimate import (
     SHARES,
     Folds,
+    Heads,
     choose_folds,
     fold_numbers,
     fold_result,
@@ -51,10 +52,12 @@ from salience.training.estimate import (
     more_folds,
     obstacle,
     plan_estimate,
+    prepared_fold,
     recipe_of_folds,
     usual_estimate,
 )
 from salience.training.fit import Listeners
+from salience.training.head import last_map
 from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
 from salience.training.run import train
@@ -716,7 +719,7 @@ def test_what_more_rows_bring_is_of_the_rows_of_the_estimate(mean_place, tmp_pat
     recipe = Recipe(data, model=mean_place.model, device="cpu", steps=1, calibrate=False, estimate="holdout")
     wrong = np.full((36, 3), 1 / 3, np.float32)  # every row is predicted as of the first class
     monkeypatch.setattr(estimating, "heads_alone", lambda prepared, task, divisions: [
-        wrong[np.isin(each.numbers, each.predicted)] for each in divisions
+        Heads(wrong[np.isin(each.numbers, each.predicted)], {}, 0.0) for each in divisions
     ])  # fmt: skip
     found = train(recipe, tmp_path / "run", note=lambda line: None).metrics["estimate"]
     assert found["head_alone_of_more"] == {"kind": "folds:10"} | found["head_alone"]
@@ -767,15 +770,26 @@ def test_the_head_alone_is_as_the_models_of_the_folds_begin(mean_place, tmp_path
     prepared = prepare(recipe, task)
     folds = choose_folds(prepared.plan, task, lambda line: None)
     found, of_more = heads_alone(prepared, task, [folds, *more_folds(prepared.plan, task, folds)])
-    assert of_more.shape == found.shape and not np.allclose(of_more, found)
+    assert of_more.probabilities.shape == found.probabilities.shape
+    assert not np.allclose(of_more.probabilities, found.probabilities)
     probabilities = np.zeros((len(folds.texts), len(task.labels)), np.float32)
     for number in folds.predicted:
         training, predicted = folds.divided(number)
         recipe = recipe_of_folds(prepared.plan, len(task.training), len(task.labels))
         part = prepare(recipe, replace(task, training=training, test=predicted))
         probabilities[folds.numbers == number] = part.classifier.probabilities(part.test)
-    np.testing.assert_allclose(found, probabilities, atol=1e-4)
-    assert np.ptp(found, axis=0).max() > 0.05
+        begun = prepared_fold(prepared, recipe, replace(task, training=training), None, found.regressions[number])
+        assert begun.vectors is None and part.vectors is not None  # the texts are not read once more
+        np.testing.assert_allclose(weights_of_map(begun), weights_of_map(part), atol=1e-4)
+    np.testing.assert_allclose(found.probabilities, probabilities, atol=1e-4)
+    assert np.ptp(found.probabilities, axis=0).max() > 0.05
+    anew = heads_alone(replace(prepared, vectors=None), task, [folds])[0]
+    np.testing.assert_allclose(anew.probabilities, found.probabilities, atol=1e-4)
+    assert found.passes == 0 < anew.passes
+
+
+def weights_of_map(prepared):
+    return last_map(prepared.model).weight.detach().numpy()
 
 
 def test_a_recipe_leaves_the_choice_to_the_run_that_repeats_it(mean_place, tmp_path, monkeypatch):

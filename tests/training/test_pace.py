@@ -47,11 +47,17 @@ def test_the_model_and_random_numbers_stay_as_they_are(files, layers):
 def test_seconds_are_those_of_all_models_and_predictions(files):
     prepared, task, folds = prepared_of(files, estimate="folds:5")
     none = Pace(100, 1, 0).seconds(prepared, task, None)
-    assert none == 100 + 20
+    assert none == 20
     assert Pace(100, 1, 0).seconds(prepared, task, folds) == 6 * none
+    # Each row by one model, with three shares of its weights; and the regression after each training.
+    assert texts_of_folds(prepared, task, folds) == 3 * 40 + 5 * 32
+    assert texts_of_folds(*prepared_of(files, estimate="folds:5", head_end="trained")) == 3 * 40
+    assert texts_of_folds(*prepared_of(files, estimate="folds:5", trained_share=1.0)) == 40 + 5 * 32
+
+
+def texts_of_folds(prepared, task, folds) -> float:
     per_text = Pace(0, 0, 1)
-    more = per_text.seconds(prepared, task, folds) - per_text.seconds(prepared, task, None)
-    assert more == 40 + 4 * 40  # the regression on all rows; each row by one model, with four shares of its weights
+    return per_text.seconds(prepared, task, folds) - per_text.seconds(prepared, task, None)
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,10 @@ def rank_encoders(
         folds, plan, model = choose_folds(prepared.plan, task, silent), prepared.plan, prepared.model
         assert folds is not None  # it was asked for
         begun = time.perf_counter()
-        (probabilities,) = heads_alone(prepared, task, [folds])
+        (heads,) = heads_alone(replace(prepared, vectors=None), task, [folds])  # computed again, to be timed
         seconds = time.perf_counter() - begun
         passes = plan.steps * plan.batch_size * passes_per_step(prepared.method, plan.clean, model)
-        scores = prepared.classifier.kind.with_intervals(probabilities, folds.rows.known_labels, None, plan.seed)
+        scores = prepared.classifier.kind.with_intervals(heads.probabilities, folds.rows.known_labels, None, plan.seed)
         found.append(RankedEncoder(
             name, plan.pooling, scores, sum(weight.numel() for weight in model.base_model.parameters()),
             len(task.training) / seconds, passes / FORWARD * seconds / len(task.training),

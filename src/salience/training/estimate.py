@@ -305,30 +305,35 @@ def estimate(
     """
     own = replace(listeners, tracking=UNTRACKED, iteration=lambda model: None)
     plan, started, found = prepared.plan, time.time(), []
-    alone: dict[str, Any] = {}
+    alone, heads = dict[str, Any](), None
     recipe = recipe_of_folds(plan, len(task.training), len(task.labels))
-    if plan.head_start == "logistic" and is_main_process():
+    if plan.head_start == "logistic":
         more = more_folds(plan, task, folds)
-        probabilities, *of_more = heads_alone(prepared, task, [folds, *more])
+        heads, *of_more = heads_alone(prepared, task, [folds, *more])
         scoring = prepared.classifier.kind
-        alone["head_alone"] = scores = scoring.detailed(probabilities, folds.rows.known_labels)
+        alone["head_alone"] = scores = scoring.detailed(heads.probabilities, folds.rows.known_labels)
         same = np.isin(folds.numbers, folds.predicted)  # a holdout predicts some rows only
         for each, of_all in zip(more, of_more, strict=True):
-            more_scores = scoring.detailed(of_all[same], folds.rows.known_labels)
+            more_scores = scoring.detailed(of_all.probabilities[same], folds.rows.known_labels)
             alone["head_alone_of_more"] = {"kind": each.kind, **more_scores}
-        shown = f"{scoring.main_title} {scores[scoring.main]:.3f}"
-        listeners.note(f"the head alone, on the untrained encoder: {shown} by {folds.kind}")
-        if plan.trained_layers == 0:  # then these are the models of the folds
-            alone, found = {}, untrained_results(folds, probabilities, time.time() - started)
-    for number in folds.predicted if plan.trained_layers != 0 else ():
-        training, predicted = folds.divided(number)
-        part = replace(task, training=training, validation=Texts([]), test=predicted)
-        ready = partial(prepared_fold, prepared, recipe, part, method)
-        found.append(fold_result(folds, number, len(task.labels), place, ready, own))
+        if is_main_process():
+            shown = f"{scoring.main_title} {scores[scoring.main]:.3f}"
+            listeners.note(f"the head alone, on the untrained encoder: {shown} by {folds.kind}")
+    if heads is not None and plan.trained_layers == 0:  # then these are the models of the folds
+        alone, found = {}, untrained_results(folds, heads, time.time() - started)
+    else:
+        for number in folds.predicted:
+            training, predicted = folds.divided(number)
+            part = replace(task, training=training, validation=Texts([]), test=predicted)
+            regression = None if heads is None else heads.regressions.get(number)
+            ready = partial(prepared_fold, prepared, recipe, part, method, regression)
+            found.append(fold_result(folds, number, len(task.labels), place, ready, own, heads))
     if not is_main_process():
         return None
     estimated = of_all_folds(folds, found, plan, task.labels)
     estimated.metrics.update(alone)
+    if heads is not None:
+        estimated.metrics["text_passes"] = round(estimated.metrics["text_passes"] + heads.passes, 3)
     if "label_precision" in estimated.metrics:
         listeners.note(precision_sentences({"estimate": estimated.metrics})[0])
     if estimated.abstention is not None:
@@ -336,38 +341,50 @@ def estimate(
     return estimated
 
 
-@torch.no_grad()
-def heads_alone(prepared: Prepared, task: Task, divisions: Sequence[Folds]) -> list[np.ndarray]:
-    """For each of some divisions of the same texts, the probabilities (N, C) float32 of its predicted rows.
+@dataclass(frozen=True)
+class Heads:
+    """Regressions on the vectors that the untrained head reads, each fitted on the rows of all folds but one.
 
-    They are those of regressions on the vectors that the untrained head reads, each fitted on the rows of the other
-    folds, as the heads of the estimate's models begin.
+    Attributes:
+        probabilities: (N, C) float32 of the predicted rows.
+        regressions: by the number of a fold, the weights (C, D) and biases (C,) as which its model begins. A fold
+            without one has rows of one class beside it.
+        passes: of texts, for the vectors.
     """
+
+    probabilities: np.ndarray
+    regressions: dict[int, tuple[np.ndarray, np.ndarray]]
+    passes: float
+
+
+@torch.no_grad()
+def heads_alone(prepared: Prepared, task: Task, divisions: Sequence[Folds]) -> list[Heads]:
+    """The heads with which the models of an estimate begin, for each of some divisions of the same texts."""
     classifier, plan, texts = prepared.classifier, prepared.plan, divisions[0].texts
-    rows, labels = classifier.read(texts), texts.known_labels
+    rows, vectors, passes = prepared.training, prepared.vectors, 0.0
+    if vectors is None or len(vectors) < len(rows) or len(texts) > len(task.training):
+        rows = classifier.read(replace(task, training=texts).to_train_on)
+        with classifier.computing():
+            vectors, passes = sentence_vectors(classifier.model, rows), FORWARD * len(rows)
     owners = np.arange(len(rows)) if rows.owners is None else rows.owners  # windows of a text have its fold
-    described = classifier.read(task.descriptions) if len(task.descriptions) else None
-    with classifier.computing():
-        vectors = sentence_vectors(classifier.model, rows)
-        of_described = None if described is None else sentence_vectors(classifier.model, described)
-    of_divisions = []
+    labels, found = np.asarray(rows.labels), []
     for folds in divisions:
-        logits = np.zeros((len(rows), len(task.labels)))
+        numbers = np.concatenate([folds.numbers, np.zeros(len(task.descriptions), int)])[owners]  # no fold predicts 0
+        logits, regressions = np.zeros((len(rows), len(task.labels))), {}
         for number in folds.predicted:
-            inside, training = folds.numbers[owners] == number, folds.divided(number)[0].known_labels
-            known, of_known = vectors[~inside], labels[owners][~inside]
-            if of_described is not None:
-                known = np.concatenate([known, of_described])
-                of_known = np.concatenate([of_known, task.descriptions.known_labels])
+            inside, training = numbers == number, folds.divided(number)[0].known_labels
+            known, of_known = vectors[~inside], labels[~inside]
             if len(np.unique(of_known)) > 1:
                 kept, weights = drawn(len(known)), loss_weights(plan.class_weights, training, task.labels)
-                found = regression_of(known[kept], of_known[kept], len(task.labels), weights, plan.head_strength)
-                logits[inside] = vectors[inside] @ found[0].T + found[1]
+                own = regression_of(known[kept], of_known[kept], len(task.labels), weights, plan.head_strength)
+                logits[inside] = vectors[inside] @ own[0].T + own[1]
+                regressions[number] = own
         probabilities = to_probabilities(classifier.kind, torch.from_numpy(logits)).float().numpy()
         if rows.owners is not None:
             probabilities = merged(probabilities, owners, classifier.multi_label)
-        of_divisions.append(probabilities[np.isin(folds.numbers, folds.predicted)])
-    return of_divisions
+        predicted = np.isin(folds.numbers, folds.predicted)
+        found.append(Heads(probabilities[: len(texts)][predicted], regressions, passes))
+    return found
 
 
 def more_folds(plan: Plan, task: Task, folds: Folds) -> list[Folds]:
@@ -383,22 +400,26 @@ def more_folds(plan: Plan, task: Task, folds: Folds) -> list[Folds]:
     return [] if found is None else [found]
 
 
-def untrained_results(folds: Folds, probabilities: np.ndarray, seconds: float) -> list[dict[str, np.ndarray]]:
-    """As of `fold_result`, of models that make no step, from their probabilities (N, C) of `folds.rows`."""
-    predicted = np.flatnonzero(np.isin(folds.numbers, folds.predicted))
-    passes = FORWARD * len(folds.texts) / len(folds.predicted)  # one of each text, for all folds together
+def untrained_results(folds: Folds, heads: Heads, seconds: float) -> list[dict[str, np.ndarray]]:
+    """As of `fold_result`, of models that make no step."""
     found = []
     for number in folds.predicted:
         rows = np.flatnonzero(folds.numbers == number)
-        numbers = np.array([len(folds.texts) - len(rows), 0, passes, seconds / len(folds.predicted)])
-        own = probabilities[None, np.searchsorted(predicted, rows)]
-        found.append({"rows": rows, "probabilities": own, "numbers": numbers})
+        numbers = np.array([len(folds.texts) - len(rows), 0, 0.0, seconds / len(folds.predicted)])
+        found.append({"rows": rows, "probabilities": predicted_by(heads, folds, rows)[None], "numbers": numbers})
     return found
 
 
-def prepared_fold(prepared: Prepared, recipe: Recipe, part: Task, method: Any) -> Prepared:
+def predicted_by(heads: Heads, folds: Folds, rows: np.ndarray) -> np.ndarray:
+    """The probabilities (R, C) of the rows with these numbers (R,) among those of the folds."""
+    return heads.probabilities[np.searchsorted(np.flatnonzero(np.isin(folds.numbers, folds.predicted)), rows)]
+
+
+def prepared_fold(
+    prepared: Prepared, recipe: Recipe, part: Task, method: Any, regression: tuple[np.ndarray, np.ndarray] | None
+) -> Prepared:
     """The model of a fold: a copy of that of the run, which is not trained yet. Its file need not be read again."""
-    return prepare(recipe, part, classifier=prepared.untrained(), method=method)
+    return prepare(recipe, part, classifier=prepared.untrained(), method=method, regression=regression)
 
 
 def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:
@@ -417,7 +438,13 @@ def steps_of_folds(plan: Plan, task: Task, folds: Folds) -> int:
 
 
 def fold_result(
-    folds: Folds, number: int, classes: int, place: Path, ready: Callable[[], Prepared], listeners: Listeners
+    folds: Folds,
+    number: int,
+    classes: int,
+    place: Path,
+    ready: Callable[[], Prepared],
+    listeners: Listeners,
+    heads: Heads | None = None,
 ) -> dict[str, np.ndarray]:
     """What the model of a fold predicts, as it was stored in `place`, or after it is trained.
 
@@ -445,8 +472,11 @@ def fold_result(
     fitted = fit(prepared, checkpoints, listeners)
     result = {"rows": rows}
     if is_main_process():
-        shares = [1.0] if beginning is None else beginning.at(SHARES)
-        result["probabilities"] = np.stack([fitted.classifier.probabilities(prepared.test) for _ in shares])
+        shares = [1.0] if beginning is None else beginning.at(SHARES if heads is None else SHARES[1:])
+        of_shares = [fitted.classifier.probabilities(prepared.test) for _ in shares]
+        if heads is not None and beginning is not None:
+            of_shares.insert(0, predicted_by(heads, folds, rows))  # a share of 0 is the head alone
+        result["probabilities"] = np.stack(of_shares)
         passes = text_passes(prepared, fitted)
         result["numbers"] = np.array([seen, fitted.steps, passes, time.time() - started])
         file.parent.mkdir(parents=True, exist_ok=True)

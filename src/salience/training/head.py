@@ -245,10 +245,10 @@ def used_head_start(name: str, model: PreTrainedModel, pooled: bool) -> str:
 @torch.no_grad()
 def set_regression(
     classifier: TextClassifier, training: Encoded, class_weights: Sequence[float] | None = None, strength: float = 1.0
-) -> None:
+) -> np.ndarray | None:
     """Sets the last linear map of a classifier to the regression of the labels on the vectors that it reads.
 
-    Nothing is done if all texts that are read are of one class.
+    Returns these vectors (N, D). Nothing is done, and None is returned, if all texts that are read are of one class.
 
     Of more than `MOST` training texts, `MOST` are drawn, the same in every call. `strength` is the inverse strength of
     the L2 penalty, for vectors whose mean length is 1.
@@ -257,10 +257,16 @@ def set_regression(
     training = training.take(drawn(len(training)))
     labels, linear = np.asarray(training.labels), last_map(model)
     if not labels_of(labels).several and len(np.unique(labels)) < 2:
-        return
+        return None
     with classifier.computing():
         vectors = sentence_vectors(model, training)
-    weights, biases = regression_of(vectors, labels, linear.out_features, class_weights, strength)
+    set_map(linear, *regression_of(vectors, labels, linear.out_features, class_weights, strength))
+    return vectors
+
+
+@torch.no_grad()
+def set_map(linear: nn.Linear, weights: np.ndarray, biases: np.ndarray) -> None:
+    """Gives a linear map its weights (C, D), and its biases (C,) if it has any."""
     linear.weight.copy_(torch.from_numpy(weights))
     if linear.bias is not None:
         linear.bias.copy_(torch.from_numpy(biases))
@@ -353,8 +359,5 @@ def described_classifier(
     unit = (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float64)
     means = np.stack([unit[numbers == number].mean(0) for number in range(len(labels))])
     directions = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    linear = last_map(model)
-    linear.weight.copy_(torch.from_numpy(SCALE * (directions / lengths.mean())))
-    if linear.bias is not None:
-        linear.bias.zero_()
+    set_map(last_map(model), SCALE * (directions / lengths.mean()), np.zeros(len(labels)))
     return classifier

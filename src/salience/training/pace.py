@@ -32,7 +32,7 @@ class Pace:
     """Seconds on this machine.
 
     Args:
-        model: of the preparation of a model, such as of loading it.
+        model: of the preparation of the model, such as of loading it.
         step: of a training step.
         text: of the prediction of a text.
     """
@@ -42,18 +42,20 @@ class Pace:
     text: float
 
     def seconds(self, prepared: Prepared, task: Task, folds: Folds | None) -> float:
-        """About how long a prepared run takes, with its estimate and report."""
-        plan = prepared.plan
-        steps, models, texts = plan.steps, 1, REPORTED
+        """About how long a prepared run takes from here on, with its estimate and report."""
+        plan, rows = prepared.plan, len(prepared.training)
+        steps, texts, regressions = plan.steps, REPORTED, plan.head_end == "logistic" and plan.trained_layers != 0
         for part, times in ((prepared.validation, plan.evaluations), (prepared.test, 1)):
             texts += times * (0 if part is None else len(part))
-        if folds is not None:
-            texts += len(folds.texts)  # of the head alone
-            if plan.trained_layers != 0:
-                steps += steps_of_folds(plan, task, folds)
-                models += len(folds.predicted)
-                texts += len(SHARES) * len(folds.rows)
-        return models * self.model + steps * self.step + texts * self.text
+        if regressions:
+            texts += rows
+        if folds is not None and plan.trained_layers != 0:
+            steps += steps_of_folds(plan, task, folds)
+            # Predictions with a share of 0 are those of the head alone, whose vectors the run has.
+            texts += len(folds.rows) * (1 if plan.trained_share is not None else len(SHARES) - 1)
+            if regressions:
+                texts += len(folds.predicted) * len(folds.texts) - len(folds.rows)
+        return steps * self.step + texts * self.text
 
     def within(self, limit: float, prepared: Prepared, task: Task, folds: Folds | None) -> dict[str, Any]:
         """The settings that a run has to change in order to end within a limit, in seconds; none if it does anyway.
@@ -67,6 +69,7 @@ class Pace:
         plan, changed = prepared.plan, dict[str, Any]()
         if self.seconds(prepared, task, folds) <= limit:
             return changed
+        limit -= self.model  # a plan that is cut is prepared anew
         for kind, fewer in fewer_folds(prepared, task, folds):
             changed, folds = {"estimate": kind}, fewer
             if self.seconds(prepared, task, folds) <= limit:
@@ -79,10 +82,12 @@ class Pace:
         least = replace(self, step=0.0).seconds(prepared, task, None)
         if plan.head_start != "logistic" or plan.teacher is not None:
             raise InputError(
-                f"--time-limit is too short for any training of this model: give it {duration(self.model + whole)}"
+                f"--time-limit is too short for any training of this model: give it {duration(2 * self.model + whole)}"
             )
         if least > limit:
-            raise InputError(f"--time-limit is too short: even the head alone takes {duration(self.model + least)}")
+            raise InputError(
+                f"--time-limit is too short: even the head alone takes {duration(2 * self.model + least)}"
+            )
         return {
             "trained_layers": 0, "steps": 0, "effort": None, "method": None, "method_options": {}, "contrastive": None,
         }  # fmt: skip

@@ -37,8 +37,10 @@ def text_passes(prepared: Prepared, fitted: Fitted) -> float:
     passes *= passes_per_step(prepared.method, plan.clean, prepared.model)
     if frozen := frozen_layers(prepared.model):
         passes += FORWARD * len(prepared.training) * frozen / len(layers_of(prepared.model))
-    regressions = (plan.head_start == "logistic") + (plan.head_end == "logistic" and steps > 0)
-    passes += regressions * FORWARD * min(len(prepared.training), MOST)  # for their vectors
+    if prepared.vectors is not None:
+        passes += FORWARD * len(prepared.vectors)
+    if plan.head_end == "logistic" and steps > 0:
+        passes += FORWARD * min(len(prepared.training), MOST)
     return round(passes, 3)
 
 

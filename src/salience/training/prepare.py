@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from huggingface_hub import try_to_load_from_cache
 from torch import Tensor
@@ -35,6 +36,7 @@ from salience.training.head import (
     check_regression,
     last_map,
     recognised_stages,
+    set_map,
     set_regression,
     train_top,
     used_head_start,
@@ -79,6 +81,8 @@ class Prepared:
             the last training texts.
         class_weights: one weight a class or label (C,), as of the loss.
         drawn_head: the weights of the last linear map before they became a regression; empty if they did not.
+        vectors: (N, D) what the last linear map read of the training texts for the regression that it begins as, of
+            `drawn` ones if they are many; None if it begins otherwise, or as a given regression.
     """
 
     plan: Plan
@@ -89,6 +93,7 @@ class Prepared:
     test: Encoded | None
     class_weights: list[float] | None
     drawn_head: dict[str, Tensor] = field(default_factory=dict)
+    vectors: np.ndarray | None = None
 
     @property
     def model(self) -> PreTrainedModel:
@@ -121,6 +126,7 @@ def prepare(
     *,
     classifier: TextClassifier | None = None,
     method: Any = None,
+    regression: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Prepared:
     """Builds the model, makes the plan, and checks that everything fits, by a dry run too.
 
@@ -129,6 +135,7 @@ def prepare(
         classifier: trained instead of the recipe's model. Its weights are changed.
         method: an object such as `SSMix()`, used instead of the recipe's method. Its fields need not be such that a
             recipe can hold them.
+        regression: the weights (C, D) and biases (C,) as which the head begins, if the recipe lets it begin as one.
 
     Raises:
         InputError: the recipe, the model or the texts are at fault, or this machine cannot train so.
@@ -164,10 +171,13 @@ def prepare(
     model, tokenizer, training = classifier.model, classifier.tokenizer, encoded["training"]
     classifier = replace(classifier, precision=for_predictions(plan.precision))
     check_regression(plan, model)
-    drawn_head: dict[str, Tensor] = {}
+    drawn_head, vectors = dict[str, Tensor](), None
     if plan.head_start == "logistic":
         drawn_head = copied_weights(last_map(model))
-        set_regression(classifier, training, weights, plan.head_strength)
+        if regression is not None:
+            set_map(last_map(model), *regression)
+        else:
+            vectors = set_regression(classifier, training, weights, plan.head_strength)
     if task.taught is not None:
         training.labels = task.taught if training.owners is None else task.taught[training.owners]
     pooling = "" if plan.pooling == "cls" else f" ({plan.pooling} pooling)"
@@ -190,7 +200,7 @@ def prepare(
         dry_run(method, model, as_batch(tokenizer, training, 0, 2))
     procedure.check(model)
     validation, test = encoded.get("validation"), encoded.get("test")
-    return Prepared(plan, classifier, method, training, validation, test, weights, drawn_head)
+    return Prepared(plan, classifier, method, training, validation, test, weights, drawn_head, vectors)
 
 
 def check_machine(recipe: Recipe) -> None:
