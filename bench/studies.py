@@ -200,6 +200,7 @@ STUDIES = {
             "quarter": TWICE | {"steps_factor": 0.25},
             "quarter of 8": {"effort": "normal"},
             "eighth of 8": {"effort": "quick"},
+            "quarter of 8, 6 layers": {"effort": "normal", "trained_layers": 6},  # the upper half of MPNet
             "quarter of 8, trained": {"effort": "normal", "head_end": "trained"},
             "eighth of 8, trained": {"effort": "quick", "head_end": "trained"},
             "3 layers, half": TWICE | {"steps_factor": 0.5, "trained_layers": 3},

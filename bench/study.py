@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--output", type=Path, default=Path("runs/studies"))
     parser.add_argument("--results", type=Path, default=Path("results/studies"))
+    parser.add_argument("--model", default="minilm")
     parser.add_argument("--sets", nargs="+", choices=SETS, help="default: those of the study")
     parser.add_argument("--sizes", nargs="+", type=int, help="default: those of the study")
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(5)))
@@ -51,7 +52,7 @@ def main() -> None:
         measures["foreign"] = Foreign(study.foreign, Texts.of([row["text"] for row in rows_of(files["test"])]))
     # A variant differs from the recipe with all steps, by which the studies before there were efforts were made.
     settings = {"effort": "best"} | study.settings
-    base = Recipe(next(iter(sets.values()))["data"], precision=options.precision, **settings)
+    base = Recipe(next(iter(sets.values()))["data"], model=options.model, precision=options.precision, **settings)
     references = study.references if options.references is None else options.references
     comparison = compare(
         base, {name: study.variants[name] for name in options.variants or study.variants}, options.seeds, place,

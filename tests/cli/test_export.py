@@ -20,6 +20,7 @@ import salience as package
 from exporting import exports_of, predicted
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.cli.main import main
+from salience.errors import InputError
 from salience.files import files_in, sha256_of
 from salience.runs.folder import written_by_run
 
@@ -63,7 +64,10 @@ def test_loaded_from_python(run, exported):
     shorter = package.load(exported["float32"], max_length=6)
     expected = package.load(run, max_length=6, device="cpu").predict_proba(TEXTS)
     np.testing.assert_allclose(shorter.predict_proba(TEXTS), expected, atol=1e-5)
-    assert package.load(exported["float32"], max_length=10_000).max_length == original.max_length
+    longest = original.max_length
+    assert package.load(exported["float32"], max_length=longest).max_length == longest
+    with pytest.raises(InputError, match=f"--max-length {longest + 1}: .* was exported to read {longest} tokens"):
+        package.load(exported["float32"], max_length=longest + 1)
 
 
 def test_the_server_answers_as_the_run(run, exported, monkeypatch):
@@ -81,6 +85,7 @@ def test_the_server_answers_as_the_run(run, exported, monkeypatch):
     assert server.texts_of(b'{"texts": ["a cup", "one"]}') == ["a cup", "one"]
     for body, problem in ((b'{"texts": []}', "no list of texts"), (b'{"texts": "a cup"}', "no list of texts"),
                           (b"texts", "not JSON"), (b'{"texts": [" "]}', "text 1 is no text"),
+                          (b'{"texts": ["a"], "texts": ["b"]}', "an object has a name twice"),
                           (b'{"texts": [["a", "b"]]}', "send single texts")):  # fmt: skip
         with pytest.raises(server.HTTPException) as refused_as:
             server.texts_of(body)

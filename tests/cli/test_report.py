@@ -223,7 +223,7 @@ def test_a_run_of_any_model_ends_and_has_its_report_and_suggestions(kind, place,
     options = ["--model", model, "--test", place.test, "--steps", "2", "--output", tmp_path / "run"]
     answer = salience(*place.train(*options))
     assert answer.code == 0, answer.err
-    assert "three test texts; the words that decided most" in answer.out and "\nreport: " in answer.out
+    assert "3 test texts; the words that decided most" in answer.out and "\nreport: " in answer.out
     answer = salience("report", tmp_path / "run")
     assert answer.code == 0, answer.err
     page, twice = page_of(tmp_path / "run"), kind in ("Bart", "T5")

@@ -120,7 +120,7 @@ def test_a_training_says_what_it_says(encoding, place, given_files, tmp_path):
     code, out, said = printed(asked, encoding)
     assert code == 0, said
     text = out.decode(encoding)
-    assert "three test texts" in text and "\\U0001f642" in text and "saved: " in text
+    assert "3 test texts" in text and "\\U0001f642" in text and "saved: " in text
 
 
 def to_no_reader(arguments, monkeypatch, capsys) -> tuple[int, str]:

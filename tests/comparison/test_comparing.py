@@ -76,6 +76,15 @@ def test_a_damaged_run_is_named_with_what_to_do(cell):
         cell.read()
 
 
+def test_a_single_test_row_is_compared(tmp_path):
+    """Some scores do not exist then: there is no calibration on the other half of the rows."""
+    rows, one = (write_csv(tmp_path / f"{count}.csv", labelled_rows(count)) for count in (12, 1))
+    model = families.save_tiny_model(tmp_path / "tiny", list(WORDS.values()))
+    base = Recipe(data=str(rows), test=str(one), model=str(model), device="cpu", steps=1)
+    found = compare(base, {"a": {}, "b": {"learning_rate": 0.1}}, [0, 1], tmp_path / "out", budget="steps")
+    assert found is not None and (tmp_path / "out" / "results.csv").is_file()
+
+
 def test_with_several_jobs_the_longest_runs_begin_first(tmp_path, monkeypatch):
     class Begun(Exception): ...
 

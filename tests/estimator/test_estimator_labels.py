@@ -61,10 +61,17 @@ def test_a_column_of_labels_is_taken_with_scikit_learns_warning(short, texts, la
         assert np.array_equal(estimator.predict_proba(texts), fitted.predict_proba(texts))
 
 
+def test_texts_and_labels_that_can_be_read_once(short, texts, labels, fitted):
+    estimator = short().fit(iter(texts), iter(labels))
+    assert np.array_equal(estimator.predict_proba(iter(texts)), fitted.predict_proba(texts))
+    assert estimator.score(texts, iter(labels)) == fitted.score(texts, labels)
+
+
 REFUSED = {
     "None": (None, "requires y to be passed"),
-    "one string": ("abcdef", "y should be a 1d array"),
-    "a dict": ({"a": 1}, "y should be a 1d array"),
+    "one string": ("abcdef", "y is str; give a sequence of labels"),
+    "a dict": ({"a": 1}, "y is dict; give a sequence of labels"),
+    "a set": ({"a", "b"}, "y is set; give a sequence of labels"),
     "two columns": (np.array([("a", "b")] * 6), r'y\[0, 0\] is "a", not 0 or 1.*y should be a 1d array'),
     "two columns of classes": ([[0, 2], [1, 0], [1, 1]] * 2, r'y\[0, 1\] is "2", not 0 or 1'),
     "a gap in a matrix": (np.array([[0, 1], [np.nan, 1], [1, 0]] * 2), r"y\[1, 0\] is missing"),

@@ -259,7 +259,10 @@ def test_a_trained_model_is_read_at_the_length_it_was_trained_on(tmp_path):
     model, tokenizer = load_trained(tmp_path / "trained")
     assert longest_text(model, tokenizer) == 6
     assert longest_text(model, tokenizer, 9) == 9  # what is asked for goes before
-    assert longest_text(model, tokenizer, 10**6) == model.config.max_position_embeddings
+    positions = model.config.max_position_embeddings
+    assert longest_text(model, tokenizer, positions) == positions
+    with pytest.raises(InputError, match=rf"--max-length {positions + 1}: the model reads at most {positions} tokens"):
+        longest_text(model, tokenizer, positions + 1)
     assert longest_text(model, tokenizer, 0) == 0  # which `encode_texts` refuses
     tokenizer.model_max_length = 10**30  # what transformers says where nothing is known
     model.config.max_position_embeddings = 10**4
@@ -392,6 +395,17 @@ def test_pickled_weights_are_not_loaded(tmp_path):
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
     (tmp_path / "model.safetensors").unlink()
     with pytest.raises(InputError, match="cannot load the model"):
+        load_trained(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "weight"),
+    [({"id2label": dict.fromkeys("0123", "a"), "label2id": None}, "classifier"), ({"intermediate_size": 12}, "dense")],
+)
+def test_weights_of_another_size_than_is_stated(tmp_path, changes, weight):
+    families.save_tiny_model(tmp_path, ["a"], classes=3)
+    changed(tmp_path, lambda config: config | changes)
+    with pytest.raises(InputError, match=rf"cannot load the model .*: its weight .*{weight}.* has the shape \(.*asks"):
         load_trained(tmp_path)
 
 

@@ -14,7 +14,7 @@ import torch
 from launching import METHODS, rows, trained_weights
 from safetensors.torch import load_file, save_file
 from torch.nn.functional import cross_entropy
-from transformers import AutoModelForSequenceClassification, TrainingArguments
+from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, TrainingArguments
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 import families
@@ -176,6 +176,9 @@ def test_rows_tokenised_elsewhere_train_too(tmp_path):
     batch = trainer.batch(trainer.data_collator([dataset[index] for index in range(4)]))
     assert batch.segment.tolist() == [[0, 1, 1, 1, 0], [0, 1, 1, 1, 0], [0, 1, 0, 0, 0], [0, 1, 1, 1, 0]]
     assert trainer.train().global_step == 2
+    by_transformers = DataCollatorWithPadding(tokenizer)([dict(row) for row in dataset.remove_columns("text")])
+    for name, values in vars(trainer.batch(by_transformers)).items():
+        assert torch.equal(values, getattr(batch, name)), name
 
 
 def test_the_best_weights_come_back_whatever_names_they_were_loaded_under(tmp_path):

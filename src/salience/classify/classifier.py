@@ -244,8 +244,12 @@ def load_exported(
     tokenizer = load_tokenizer(str(path))
     model = OnnxModel(path, load_configuration(str(path)))
     longest = tokenizer.model_max_length
-    reads = longest if max_length is None else min(longest, max_length)
-    return OnnxClassifier(model, tokenizer, reads, pairs=trained_on_pairs(path))
+    if max_length is not None and max_length > longest:
+        raise InputError(
+            f"--max-length {max_length}: {folder} was exported to read {longest} tokens of a text; give at most that, "
+            "or leave it out"
+        )
+    return OnnxClassifier(model, tokenizer, max_length or longest, pairs=trained_on_pairs(path))
 
 
 def classifier_of(given: Any) -> TextClassifier:

@@ -12,7 +12,7 @@ from typer import Argument
 from salience.cli import options
 from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, option, settings_in
 from salience.cli.settings import merged, read_config, with_assigned
-from salience.errors import InputError, quoted
+from salience.errors import InputError, counted, quoted
 from salience.settings import assigned, comma_separated
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def show_run(run: Run, fault: str) -> None:
         if shown is None:
             lines.append(f"no test text is explained ({told})")
         else:
-            lines.append("three test texts; the words that decided most are marked *so*:")
+            lines.append(f"{counted(len(shown), 'test text')}; the words that decided most are marked *so*:")
             lines += map(explanation_line, shown)
     first, *others = sentences.estimate_sentences(metrics) or [""]
     lines += [first, *(f"  {line}" for line in others)]

@@ -195,7 +195,7 @@ def values_of(run: Run, scoring: Labels, columns: Sequence[tuple[str, str, Colum
     tested = metrics["test"].items()
     found = {name: number(value) for name, value in tested if not name.endswith((AT_THRESHOLDS, "_interval"))}
     scaled = metrics["temperature_scaling"]
-    found |= {name: np.array(scaled[name]) for name in ("temperature", SCALED) if name in scaled}
+    found |= {name: number(scaled[name]) for name in ("temperature", SCALED) if name in scaled}
     found |= scoring.row_scores(predictions.probabilities, predictions.labels)
     found = {name: value * (100 if name in IN_PERCENT else 1) for name, value in found.items()}
     for measure, score, column in columns:

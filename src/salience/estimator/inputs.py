@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -113,6 +113,7 @@ class Targets:
 
     def known(self, y: Any) -> Any:
         """Labels in the form of predictions: N lists of names, which must be known, become a matrix of 0 and 1."""
+        y = in_order(y)
         rows = None if self.dtype is None else collections_in(y)
         if rows is None:
             return y
@@ -130,6 +131,7 @@ def targets_of(y: Any, count: int) -> tuple[Targets, np.ndarray]:
     `y` has N labels. Or it is a matrix (N, C) of 0 and 1, dense, sparse or a table of pandas, with C of at least 2; or
     N collections of names, of which some may be empty. Collections of one name each are a column of labels.
     """
+    y = in_order(y)
     targets, numbers = several_labels(y) or one_label(y, count)
     if len(numbers) != count:
         raise InputError(f"{count} texts, but {len(numbers)} labels")
@@ -137,6 +139,13 @@ def targets_of(y: Any, count: int) -> tuple[Targets, np.ndarray]:
     if same > 1:
         raise InputError(f"{same} labels in y have the same name, {quoted(name)}; give each another name")
     return targets, numbers
+
+
+def in_order(y: Any) -> Any:
+    """Labels that can be read more than once. Raises an `InputError` if they have no order."""
+    if isinstance(y, str | bytes | Mapping | Set):
+        raise InputError(f"y is {described(y)}; give a sequence of labels: a list, an array or a pandas column")
+    return list(y) if isinstance(y, Iterator) else y
 
 
 def several_labels(y: Any) -> tuple[Targets, np.ndarray] | None:

@@ -318,6 +318,7 @@ def load_trained(folder: str | Path) -> WithTokenizer:
 
     name = str(folder)
     model, loading_info = _pretrained(AutoModelForSequenceClassification, name)
+    _check_weights(name, model, loading_info, with_head=True)
     if loading_info["missing_keys"]:  # its head may lie in a module
         model = _loaded(name, lambda: with_saved_head(model.base_model, model_source(name)))
     if model is None:
@@ -365,10 +366,15 @@ def longest_text(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, ask
 
     If none is asked for, it is the tokenizer's `model_max_length`, which of a trained model is the length that it was
     trained on, or `LONGEST` where the tokenizer has no maximum.
+
+    Raises:
+        InputError: the model has fewer positions than asked for.
     """
     positions = getattr(model.base_model.config, "max_position_embeddings", None) or sys.maxsize
     if (padding := _padding_position(model)) is not None:
         positions -= padding + 1
+    if asked is not None and asked > positions:
+        raise InputError(f"--max-length {asked}: the model reads at most {positions} tokens of a text")
     if asked is None:
         asked = tokenizer.model_max_length if tokenizer.model_max_length <= UNLIMITED else LONGEST
     return min(positions, asked)
@@ -379,7 +385,7 @@ def _pretrained(
 ) -> tuple[PreTrainedModel, Mapping]:
     """A model of an auto class of transformers, and what `from_pretrained` says of its weights.
 
-    `changes` replace fields of the configuration; a head that then has another shape is replaced too.
+    `changes` replace fields of the configuration. Weights that have another shape than it asks for are drawn anew.
     """
     source = model_source(name)
 
@@ -388,7 +394,7 @@ def _pretrained(
         if dropout is not None:
             set_dropout(config, dropout)
         return kind.from_pretrained(
-            source, config=config, **SAFELY, ignore_mismatched_sizes=changes is not None, output_loading_info=True
+            source, config=config, **SAFELY, ignore_mismatched_sizes=True, output_loading_info=True
         )
 
     return _loaded(name, load)
@@ -462,13 +468,13 @@ def _untrained_tokenizer(name: str) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def _check_weights(name: str, model: PreTrainedModel, loading_info: Mapping) -> None:
-    """Refuses encoder weights that do not fit the configuration; only the head may have another shape."""
+def _check_weights(name: str, model: PreTrainedModel, loading_info: Mapping, with_head: bool = False) -> None:
+    """Refuses weights of an encoder that do not fit the configuration; those of its head too, if it is to be kept."""
     prefix = f"{model.base_model_prefix}."
     inside = [weight for weight, _ in model.named_parameters() if weight.startswith(prefix)]
     encoder = set(inside or dict(model.named_parameters()))  # without a head, names have no prefix
     for weight, stored, wanted in loading_info["mismatched_keys"]:
-        if weight in encoder:
+        if with_head or weight in encoder:
             raise InputError(
                 f"cannot load the model {name!r}: its weight {weight} has the shape {tuple(stored)}, and config.json "
                 f"asks for {tuple(wanted)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
@@ -35,6 +35,7 @@ from salience.training.head import parts_below
 from salience.training.objective import Contrastive, Objective, Unmixed, labels_of, loss_for, mixed, penalised, plain
 from salience.training.used_words import UsedWords
 
+COLUMNS = ["input_ids", "attention_mask", "segment", "token_type_ids", "label", "labels"]  # of rows that are collated
 OVERFLOWS = 20  # largest number of consecutive steps that fp16 may skip
 
 
@@ -180,8 +181,9 @@ class MixTrainer(Trainer):
         **options,
     ):
         tokenizer = options.get("processing_class")
+        self.collator = Collator.of(tokenizer) if tokenizer is not None else Collator()
         if options.get("data_collator") is None:
-            options["data_collator"] = Collator.of(tokenizer) if tokenizer is not None else Collator()
+            options["data_collator"] = self.collator
         super().__init__(model=model, args=args, **options)
         self.add_callback(TellProgress())
         self.add_callback(MeanLoss())
@@ -350,7 +352,10 @@ class MixTrainer(Trainer):
         finally:
             del self.model.save_pretrained
 
-    def batch(self, inputs: dict) -> Batch:
+    def batch(self, inputs: Mapping) -> Batch:
+        if "segment" not in inputs:  # as a collator of transformers makes it
+            named = {name: values for name, values in inputs.items() if name in COLUMNS}
+            inputs = self.collator([dict(zip(named, row, strict=True)) for row in zip(*named.values(), strict=True)])
         rows = self._prepare_inputs(inputs)
         return Batch(
             rows["input_ids"], rows["attention_mask"], rows["segment"], rows.get("labels"), rows.get("token_type_ids")
@@ -370,4 +375,4 @@ class MixTrainer(Trainer):
 
     def _set_signature_columns_if_needed(self) -> None:
         # Those of a `Batch` reach the collator, not the arguments of the model's `forward`.
-        self._signature_columns = ["input_ids", "attention_mask", "segment", "token_type_ids", "label", "labels"]
+        self._signature_columns = COLUMNS

@@ -98,10 +98,17 @@ def answer(shares: numpy.ndarray) -> dict[str, Any]:
     return {"predicted": predicted, **said, "probability": probabilities[labels[best]], "probabilities": probabilities}
 
 
+def once(named: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, in which no name stands twice."""
+    if len(found := dict(named)) < len(named):
+        raise HTTPException(400, f"an object has a name twice: {EXPECTED}")
+    return found
+
+
 def texts_of(body: bytes) -> list[Any]:
     """The texts of a request; a pair of texts is a tuple."""
     try:
-        found = json.loads(body)
+        found = json.loads(body, object_pairs_hook=once)
     except (ValueError, RecursionError):
         raise HTTPException(400, f"the body is not JSON: {EXPECTED}") from None
     texts = found.get("texts") if isinstance(found, dict) else None
