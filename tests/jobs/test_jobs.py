@@ -202,12 +202,14 @@ def test_the_lock_of_a_command_that_was_killed_is_removed(log, tmp_path):
 
 
 COMMAND = """
+import signal
 from functools import partial
 from pathlib import Path
 from jobs import work
 from jobs.work import job
 from salience.jobs import FailureLog, pool_of, run_jobs
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background of a shell ignores
     folder = Path({folder!r})
     jobs = [work.job(folder, name, partial(work.{work}, folder, name)) for name in ("one", "two")]
     run_jobs(jobs, pool_of(2), FailureLog(folder / "failures.jsonl"))
@@ -230,11 +232,12 @@ def test_a_command_that_is_ended_leaves_no_process_and_no_lock(how, does, tmp_pa
     files = [tmp_path / f"{name}.pid" for name in ("one", "two")]
     wait_until(lambda: all(file.exists() and file.read_text() for file in files), 300)  # imports take long
     processes = [int(file.read_text()) for file in files]
-    command.send_signal(how)
-    command.wait(30)
     try:
+        command.send_signal(how)
+        command.wait(30)
         wait_until(lambda: not any(is_running(process) for process in processes))
     finally:
+        command.kill()
         for process in filter(is_running, processes):
             os.kill(process, signal.SIGKILL)
     for name in ("one", "two"):
