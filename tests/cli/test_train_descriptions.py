@@ -110,11 +110,34 @@ def test_with_few_rows_of_a_label_a_line_says_that_descriptions_can_help(place, 
         assert "of a label on average" not in answer.out
 
 
-def test_a_label_that_is_none_is_refused(place, salience, tmp_path):
-    file = tmp_path / "labels.yaml"
-    file.write_text("neither: nor\n")
-    refused(salience(*arguments(place, file, tmp_path / "run")), "unknown label in", '"neither"')
-    assert not (tmp_path / "run").exists()
+def test_a_description_is_enough_for_a_label_to_exist(place, salience, tmp_path):
+    file, test = (
+        tmp_path / "labels.yaml",
+        write_csv(tmp_path / "test.csv", [("the tram", "travel"), ("goal", "sport")]),
+    )
+    file.write_text("travel: [the train, the tram, the bus]\n")
+    options = ("--test", test, "--estimate", "folds:2", "--set", "head_end=logistic", "--set", "class_weights=auto")
+    answer = salience(*arguments(place, file, tmp_path / "run", *options))
+    assert answer.code == 0, answer.err
+    assert 'train.csv: no training row has the label "travel"' in answer.out
+    estimated = json.loads((tmp_path / "run" / "metrics.json").read_text())["estimate"]
+    assert estimated["rows"] == 60
+    with (tmp_path / "run" / "predictions.jsonl").open() as rows:
+        found = [json.loads(row) for row in rows]
+    assert [row["label"] for row in found] == ["travel", "sport"] and len(found[0]["probabilities"]) == 1 + len(WORDS)
+
+
+def test_rows_of_one_label_and_a_described_one(place, salience, tmp_path):
+    file, data = (
+        tmp_path / "labels.yaml",
+        write_csv(tmp_path / "rows.csv", [("the goal", "sport"), ("a team", "sport")]),
+    )
+    file.write_text("travel: [the train, the tram, the bus]\n")
+    answer = salience(*place.train("--label-descriptions", file, "--output", tmp_path / "run", data=data))
+    assert answer.code == 0, answer.err
+    file.write_text("sport: the game\n")
+    answer = salience(*place.train("--label-descriptions", file, "--output", tmp_path / "other", data=data))
+    refused(answer, 'the only label is "sport"; a classifier needs at least two')
 
 
 def test_pairs_are_refused(place, salience, tmp_path):

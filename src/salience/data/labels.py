@@ -34,18 +34,21 @@ def separate(label: Label) -> tuple[str, ...]:
     return (label,) if isinstance(label, str) else label
 
 
-def check_labels(labels: Sequence[Label], source: str, named: bool = False) -> list[str]:
+def check_labels(
+    labels: Sequence[Label], source: str, named: bool = False, described: Sequence[str] = ()
+) -> list[str]:
     """Warnings about labels that are many, may mean a missing value, or look alike: a line each.
 
     Args:
         named: whether the column of the labels was named, and not guessed.
+        described: labels that exist by their descriptions.
 
     Raises:
         InputError: there is one class only, the labels are numbers of a regression, or nearly every row of a column
             that was guessed has a class of its own.
     """
     counts = Counter(each for label in labels for each in separate(label))
-    if len(counts) < 2:
+    if len({*counts, *described}) < 2:
         only = f"the only label is {quoted(next(iter(counts)))}" if counts else "no row has a label"
         raise InputError(f"{source}: {only}; a classifier needs at least two")
     if len(counts) > GRADES and (fraction := fraction_among(counts)) is not None:

@@ -255,6 +255,11 @@ def label_descriptions(source: str, labels: Sequence[str], several: bool = False
     return Texts([text for text, _ in pairs], labels=alone[numbers] if several else numbers)
 
 
+def described_labels(source: str | None) -> list[str]:
+    """The labels that a file of descriptions names, which are labels also where no row has them."""
+    return [] if source in (None, NAMES) else list(read_descriptions(source))
+
+
 def name_in_words(label: str) -> str:
     """The name of a label as a text: "card_arrival" as "card arrival", "getSpareCard" as "get spare card"."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", label)

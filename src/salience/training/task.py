@@ -16,12 +16,22 @@ from salience.data.columns import choose_as_trained
 from salience.data.labels import check_labels, encode, names_of
 from salience.data.reading import column_names, stream
 from salience.data.splitting import contradictions, default_share, draw, group_numbers, shared_rows, split
-from salience.data.task import Part, Task, all_labelled, collect, label_descriptions, read_part, same_source
+from salience.data.task import (
+    Part,
+    Task,
+    all_labelled,
+    collect,
+    described_labels,
+    label_descriptions,
+    read_part,
+    same_source,
+)
 from salience.data.texts import Texts
 from salience.data.values import Label, check_same_kind
 from salience.errors import InputError, counted, duration, listed, quoted
 from salience.files import sha256_of
 from salience.runs.folder import trained_columns
+from salience.scores.labels import labels_of
 from salience.settings import as_option
 from salience.training.measures import Measure
 from salience.training.recipe import Recipe
@@ -48,8 +58,9 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
             recipe.data, None, recipe.encoding, recipe.bad_rows, text=recipe.text, text_pair=recipe.text_pair,
             label=recipe.label, group=recipe.group, separator=recipe.label_separator,
         )  # fmt: skip
-        notes += [*found, *check_labels(labels, recipe.data, recipe.label is not None)]
-        names = names_of(labels, columns.several)
+        described = [] if columns.several else described_labels(recipe.label_descriptions)
+        notes += [*found, *check_labels(labels, recipe.data, recipe.label is not None, described)]
+        names = names_of([*labels, *described], columns.several)
     if recipe.size is not None:
         drawn = draw(labels, recipe.size, recipe.seed, recipe.data)
         notes.append(f"size: {len(drawn):,} of the {len(rows):,} rows drawn (stratified)")
@@ -83,10 +94,9 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         training, validation = training.take(kept), training.take(held_out)
         notes.append(f"validation: {len(held_out)} of the {len(rows)} rows held out (stratified)")
     task = Task(names, training, validation, test, columns, taught=taught)
-    if task.multi_label:
-        unused = [quoted(names[label]) for label in np.flatnonzero(training.known_labels.sum(0) == 0)]
-        if unused:
-            notes.append(f"{recipe.data}: no training row has the label {listed(unused, 5)}")
+    rows_of = labels_of(training.known_labels).support(training.known_labels, len(names))
+    if unused := [quoted(name) for name, of in zip(names, rows_of, strict=True) if not of]:
+        notes.append(f"{recipe.data}: no training row has the label {listed(unused, 5)}")
     if recipe.label_descriptions is not None:
         if columns.text_pair is not None:
             raise InputError("--label-descriptions are single texts, but the rows are pairs: leave them out")
