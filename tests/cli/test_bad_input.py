@@ -286,7 +286,7 @@ def test_an_internal_fault_is_one_line_unless_asked(place, salience, monkeypatch
 
 
 COMMANDS = ["train", "encoders", "predict", "export", "compare", "explain", "faithfulness", "methods", "reproduce",
-            "demo", "demo-data", "report", "audit", "analyse",
+            "demo", "demo-data", "report", "test", "audit", "analyse",
             *(f"analyse {own}" for own in ("attention", "pos", "channels", "embeddings"))]  # fmt: skip
 
 

@@ -136,15 +136,30 @@ def seconds_of(limit: str) -> float:
 
 
 def show_run(run: Run, fault: str) -> None:
-    """Prints the scores beside those of the baselines, three explained test texts, the folder, and its report.
+    """Prints the scores of a run, its folder, and its report.
 
     Args:
         fault: why the report could not be made; empty if it was.
     """
-    from rich.console import Console
-
     from salience.cli.report import REPORT, confused_lines
     from salience.data.task import worth_describing
+    from salience.runs.sentences import decision_sentences, estimate_sentences
+
+    assert run.task is not None  # it was made here
+    first, *more = estimate_sentences(run.metrics) or [""]
+    lines = [first, *(f"  {line}" for line in more), *decision_sentences(run.metrics)]
+    lines += [worth_describing(run.task), f"saved: {run.folder}"]
+    if fault:
+        lines.append(f"{fault}; make it: salience report {run.folder}")
+    else:
+        lines += [*confused_lines(run), f"report: {run.folder / REPORT}"]
+    show_scores(run, *lines)
+
+
+def show_scores(run: Run, *others: str) -> None:
+    """Prints the scores beside those of the baselines, three explained test texts, and the `others`, lines."""
+    from rich.console import Console
+
     from salience.explainers.explain import explain_texts, explain_unasked
     from salience.report.terminal import explanation_line, literal, score_table
     from salience.runs import sentences
@@ -165,15 +180,7 @@ def show_run(run: Run, fault: str) -> None:
         else:
             lines.append(f"{counted(len(shown), 'test text')}; the words that decided most are marked *so*:")
             lines += map(explanation_line, shown)
-    first, *others = sentences.estimate_sentences(metrics) or [""]
-    lines += [first, *(f"  {line}" for line in others)]
-    lines += [*sentences.abstention_sentences(metrics), *sentences.precision_sentences(metrics)]
-    lines += [worth_describing(run.task), f"saved: {run.folder}"]
-    if fault:
-        lines.append(f"{fault}; make it: salience report {run.folder}")
-    else:
-        lines += [*confused_lines(run), f"report: {run.folder / REPORT}"]
-    for line in filter(None, lines):
+    for line in filter(None, [*lines, *others]):
         console.print(literal(line) if isinstance(line, str) else line, soft_wrap=True)
 
 

@@ -147,7 +147,9 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
         if words is not None:
             speaking = words_of(words, kind, run.judge == "estimate")
         sections.append(Section("words", f"Words that speak for a {kind}", speaking))
-    facts: list[Block] = ["The run has kept no facts on its data: it is one of a comparison that kept no model."]
+    facts: list[Block] = [
+        "The folder has kept no facts on the training data, as that of a comparison or of another library."
+    ]
     sections.append(Section("data", "Data", facts if run.facts is None else facts_of(run.facts)))
     shown = [section for section in sections if section.blocks]
     return page_of(title, "", shown, "run.css", explainer=explainer), words

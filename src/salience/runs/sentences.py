@@ -59,8 +59,8 @@ def baseline_ahead(models: Mapping[str, dict]) -> str:
     (name, own), *others = models.items()
     scoring = labels_in(own)
     baselines = {each: scores[scoring.main] for each, scores in others if not each.startswith(name)}
-    best = max(baselines, key=baselines.__getitem__)
-    if baselines[best] <= own[scoring.main]:
+    best = max(baselines, key=baselines.__getitem__, default="")
+    if not best or baselines[best] <= own[scoring.main]:
         return ""
     return (
         f"{best} is ahead of {name}: {scoring.main_title} {baselines[best]:.3f}, and {own[scoring.main]:.3f} by the "
@@ -136,6 +136,11 @@ def with_interval(scores: Mapping[str, Any], score: str) -> str:
     bounds = scores[f"{score}_interval"]
     interval = "" if bounds is None else f" [{bounds[0]:.3f}, {bounds[1]:.3f}]"
     return f"{scores[score]:.3f}{interval}"
+
+
+def decision_sentences(metrics: Mapping[str, Any]) -> list[str]:
+    """What is known of decisions that are held to a target precision."""
+    return [*abstention_sentences(metrics), *precision_sentences(metrics)]
 
 
 def abstention_sentences(metrics: Mapping[str, Any]) -> list[str]:
