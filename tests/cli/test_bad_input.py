@@ -119,7 +119,9 @@ def test_rows_shared_by_training_and_test_are_counted(train, tmp_path):
 def test_texts_longer_than_the_model_reads_are_counted(train):
     answer = train([*ROWS, ("very " * 300, "sport")], "--set", "validation_share=0")
     assert answer.code == 0
-    assert "1.6% of the training texts are longer than the" in answer.out
+    told = "1.6% of the training texts are longer than the 64 tokens read of each; the rest is left out, "
+    tokens = sum(2 + len(text.split()) for text, _ in ROWS) + 302  # each word is one
+    assert f"{told}{238 / tokens:.1%} of all tokens: --long windows reads them too" in answer.out
 
 
 def test_a_list_of_labels_among_single_ones_is_refused(train):

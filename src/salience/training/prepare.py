@@ -31,6 +31,7 @@ from salience.models.architectures import architecture, build, own_settings
 from salience.models.loading import EMBEDDED, load_classifier, longest_text
 from salience.models.precision import for_predictions, resolve_precision
 from salience.processes import check_launcher, world_size
+from salience.runs.results import whole_lengths
 from salience.training.callbacks import UNTRACKED, Tracking, copied_weights
 from salience.training.head import (
     check_regression,
@@ -160,11 +161,7 @@ def prepare(
             continue
         encoded[role] = classifier.read(texts)
         if encoded[role].cut.any():
-            share, longest = encoded[role].cut_texts.mean(), classifier.max_length
-            note(
-                f"{share:.1%} of the {role} texts are longer than the {longest} tokens read of each; the rest is left "
-                "out"
-            )
+            note(left_out(role, texts, encoded[role], classifier))
     if (line := foreign_language(classifier.tokenizer, task.training)) is not None:
         note(line)
     plan = plan_of(recipe, task, classifier, given)
@@ -201,6 +198,18 @@ def prepare(
     procedure.check(model)
     validation, test = encoded.get("validation"), encoded.get("test")
     return Prepared(plan, classifier, method, training, validation, test, weights, drawn_head, vectors)
+
+
+def left_out(role: str, texts: Texts, encoded: Encoded, classifier: TextClassifier) -> str:
+    """A line on texts that are longer than what is read of them, of which there is one at least."""
+    told = (
+        f"{encoded.cut_texts.mean():.1%} of the {role} texts are longer than the {classifier.max_length} tokens read "
+        "of each; the rest is left out"
+    )
+    if encoded.owners is not None:  # windows are cut where a word has more tokens than they
+        return told
+    read = encoded.lengths.sum() / whole_lengths(texts, encoded, classifier.tokenizer).sum()
+    return f"{told}, {1 - read:.1%} of all tokens: --long windows reads them too"
 
 
 def check_machine(recipe: Recipe) -> None:
