@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Lock
+from typing import Any
 
 import numpy as np
 from torch.utils.data import Dataset
@@ -15,6 +17,7 @@ from salience.errors import InputError, counted
 
 SPECIAL = -1  # in `Words.of_tokens`: the token is a part of no word
 CHUNK = 1000  # texts tokenised in one call
+_turn = Lock()  # of threads that tokenise
 Span = tuple[int, int]  # the first character of a word, and the character after its last
 Spans = Callable[[str], list[Span]]  # the words of a text, in order and without overlaps
 
@@ -173,6 +176,15 @@ class Encoded(Dataset):
         return Encoded(ids[left], self.segments[left], lengths, self.labels, types=types)
 
 
+def encodings_of(tokenizer, columns: Sequence[Sequence[str]], **settings) -> list[Any]:
+    """What a fast tokenizer makes of texts, or of pairs.
+
+    A call sets how the tokenizer cuts texts, in all threads. So they take turns; each call uses all cores by itself.
+    """
+    with _turn:
+        return tokenizer(*columns, verbose=False, **settings).encodings
+
+
 def encode_texts(
     tokenizer,
     texts: Sequence[str],
@@ -205,12 +217,12 @@ def encode_texts(
     columns = Texts(list(texts), None if pairs is None else list(pairs)).columns
     for start in range(0, len(texts), CHUNK):
         chunk = [column[start : start + CHUNK] for column in columns]
-        encodings = tokenizer(*chunk, truncation=False, verbose=False).encodings
+        encodings = encodings_of(tokenizer, chunk, truncation=False)
         long = [max_length is not None and len(encoding) > max_length for encoding in encodings]
         if any(long):  # these are tokenised again, since only the tokenizer knows how to shorten a pair
             indices = np.flatnonzero(long)
-            again = tokenizer(*([part[index] for index in indices] for part in chunk), truncation=True,
-                              max_length=max_length).encodings  # fmt: skip
+            those = [[part[index] for index in indices] for part in chunk]
+            again = encodings_of(tokenizer, those, truncation=True, max_length=max_length)
             for index, encoding in zip(indices, again, strict=True):
                 encodings[index] = encoding
         cut += long

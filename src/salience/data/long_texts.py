@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from salience.data.encoding import Span, word_spans
+from salience.data.encoding import Span, encodings_of, word_spans
 from salience.data.texts import Texts
 
 LONG = ("head", "head-tail", "windows")
@@ -93,7 +93,7 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
 
 
 def tokenised(tokenizer, texts: list[str]) -> list[Tokenised]:
-    encodings = tokenizer(texts, add_special_tokens=False, truncation=False, verbose=False).encodings
+    encodings = encodings_of(tokenizer, [texts], add_special_tokens=False, truncation=False)
     return [Tokenised(text, encoding.offsets) for text, encoding in zip(texts, encodings, strict=True)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from copy import deepcopy
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -45,7 +46,7 @@ class FromCaptum:
         """Scores (B, T), 0 on padding and special tokens."""
         import captum.attr
 
-        model, words = unwrapped(model), batch.segment > 0
+        model, words = sharing_weights(unwrapped(model)), batch.segment > 0
         attribution = getattr(captum.attr, self.name)(FromEmbeddings(model))
         known = inspect.signature(attribution.attribute).parameters
         with evaluating(model), torch.enable_grad():
@@ -66,6 +67,11 @@ class FromCaptum:
                 ).detach()  # fmt: skip
         scores = scores.sum(-1) if self.name in GRADIENTS else scores[..., 0]  # the same value at every unit
         return of_tokens(scores, batch).where(words, 0).to(embeddings.dtype)
+
+
+def sharing_weights(model: nn.Module) -> nn.Module:
+    """A copy of the modules of a model with the same weights: captum sets hooks in all threads, and keeps states."""
+    return deepcopy(model, {id(weight): weight for weight in (*model.parameters(), *model.buffers())})
 
 
 class FromEmbeddings(nn.Module):

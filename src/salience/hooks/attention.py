@@ -12,20 +12,22 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from threading import Lock
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import sdpa_mask
+from transformers.masking_utils import eager_mask, sdpa_mask
 
 from salience.batch import Batch
 from salience.hooks.hooks import evaluating, forward, observing
 from salience.hooks.shared_layers import StandIn
 from salience.hooks.stages import depth, encoder_of, has_pooling_layer, layers_of, unwrapped
 
-BF16_ATTENTION = "salience_attention_in_bf16"  # names that are never saved with a model
-CAPTURED_ATTENTION = "salience_attention"
+# Names that are never saved with a model, by the attention that a model usually has.
+OWN_ATTENTION = {"sdpa": "salience_attention", "eager": "salience_attention_beside_eager"}
 SHORT = 128  # tokens; up to this length two products are faster than fused attention in float32
 
 
@@ -34,15 +36,31 @@ def has_interface(encoder: nn.Module) -> bool:
     return getattr(type(encoder), "_can_set_attn_implementation", lambda: False)()
 
 
+# Of an encoder inside `with_own_attention`: its usual attention, and how many are inside, in all threads.
+_switched: WeakKeyDictionary[PreTrainedModel, tuple[str, int]] = WeakKeyDictionary()
+_turn = Lock()
+
+
 @contextmanager
-def attending_by(encoder: PreTrainedModel, name: str) -> Iterator[None]:
-    """Inside the `with`, the attention of an encoder that has the interface is computed by a registered function."""
-    usual = encoder.config._attn_implementation
-    encoder.set_attn_implementation(name)
+def with_own_attention(encoder: PreTrainedModel) -> Iterator[None]:
+    """Inside the `with`, the attention of an encoder that has the interface is computed by `own_attention`.
+
+    The setting is one of all threads, in each of which `own_attention` does what is asked for there.
+    """
+    with _turn:
+        usual, inside = _switched.get(encoder, (encoder.config._attn_implementation, 0))
+        if not inside:
+            encoder.set_attn_implementation(OWN_ATTENTION.get(usual, OWN_ATTENTION["sdpa"]))
+        _switched[encoder] = usual, inside + 1
     try:
         yield
     finally:
-        encoder.set_attn_implementation(usual)
+        with _turn:
+            usual, inside = _switched.pop(encoder)
+            if inside > 1:
+                _switched[encoder] = usual, inside - 1
+            else:
+                encoder.set_attn_implementation(usual)
 
 
 def differentiating_in_bf16(model: nn.Module) -> AbstractContextManager:
@@ -51,9 +69,8 @@ def differentiating_in_bf16(model: nn.Module) -> AbstractContextManager:
     Models without fused attention by transformers' attention interface stay as they are.
     """
     encoder = encoder_of(unwrapped(model))
-    if not has_interface(encoder) or encoder.config._attn_implementation != "sdpa":
-        return nullcontext()
-    return attending_by(encoder, BF16_ATTENTION)
+    fused = encoder.config._attn_implementation in ("sdpa", OWN_ATTENTION["sdpa"])  # the latter by another thread
+    return with_own_attention(encoder) if fused and has_interface(encoder) else nullcontext()
 
 
 def attention_in_bf16(
@@ -105,7 +122,14 @@ class Capture:
     probabilities: Tensor | None = None  # (B, H, T, T) or (B, 1, T, T), once the layer is reached
 
 
-capturing: ContextVar[Capture] = ContextVar("capturing")
+capturing: ContextVar[Capture] = ContextVar("capturing")  # what this thread reads
+
+
+def own_attention(*given, **named) -> tuple[Tensor, Tensor | None]:
+    """Fused attention, read if this thread reads it; with the backward pass of `attention_in_bf16` in its autocast."""
+    # A compiler cannot ask which thread it is in, and no compiled model is read.
+    capture = None if torch.compiler.is_compiling() else capturing.get(None)
+    return attention_in_bf16(*given, **named) if capture is None else captured_attention(capture, *given, **named)
 
 
 def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = None) -> Tensor:
@@ -150,7 +174,7 @@ def read_attention(model: nn.Module, batch: Batch, layer: int, head: int | None,
         capture = Capture(layer, head, stops, skipped)
         token = capturing.set(capture)
         try:
-            with attending_by(encoder, CAPTURED_ATTENTION), suppress(Reached):
+            with with_own_attention(encoder), suppress(Reached):
                 logits = forward(model, batch)
         finally:
             capturing.reset(token)
@@ -159,9 +183,10 @@ def read_attention(model: nn.Module, batch: Batch, layer: int, head: int | None,
     return capture.probabilities, logits
 
 
-def captured_attention(module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **others):
+def captured_attention(
+    capture: Capture, module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **others
+) -> tuple[Tensor, Tensor | None]:
     """Fused attention, which stores its probabilities at the requested layer; the forward pass may end there."""
-    capture = capturing.get()
     if capture.calls == capture.layer:
         one = slice(None) if capture.head is None else slice(capture.head, capture.head + 1)
         scaling = others.get("scaling")
@@ -205,9 +230,14 @@ def probabilities(query: Tensor, key: Tensor, mask: Tensor | None, scaling: floa
     return scores.softmax(3).nan_to_num()  # in ModernBERT's local layers, padding far from the text attends to nothing
 
 
-for name, function in ((BF16_ATTENTION, attention_in_bf16), (CAPTURED_ATTENTION, captured_attention)):
-    AttentionInterface.register(name, function)
-    AttentionMaskInterface.register(name, sdpa_mask)  # otherwise the mask is None, and padding is attended to
+def mask_beside_eager(*given, **named) -> Tensor | None:
+    """The mask of eager attention, which fused attention reads too, for threads that go on with eager attention."""
+    return (sdpa_mask if capturing.get(None) else eager_mask)(*given, **named)
+
+
+for usual, mask in (("sdpa", sdpa_mask), ("eager", mask_beside_eager)):  # without one, padding would be attended to
+    AttentionInterface.register(OWN_ATTENTION[usual], own_attention)
+    AttentionMaskInterface.register(OWN_ATTENTION[usual], mask)
 
 
 def from_output(model: nn.Module, batch: Batch, layer: int, head: int | None) -> Tensor:

@@ -1,4 +1,7 @@
-"""Reading and rewriting representations with hooks. Every hook is removed at the end of its `with`, also on errors."""
+"""Reading and rewriting representations with hooks. Every hook is removed at the end of its `with`, also on errors.
+
+Threads can share a model: a hook acts in the thread that has set it, so that another one predicts as it does alone.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from itertools import count
+from threading import get_ident
 
 import torch
 from torch import Tensor, nn
@@ -142,9 +146,17 @@ def rewriting_arguments(module: nn.Module, function: Callable[[dict], dict], tur
 
 @contextmanager
 def hooked(register: Callable, action: Callable) -> Iterator[None]:
-    """Inside the `with`, a hook that calls `action` with the number of the call, from 0, and the hook's arguments."""
-    calls = count()
-    handle = register(lambda module, *passing: action(next(calls), *passing))
+    """Inside the `with`, a hook that calls `action` with the number of the call, from 0, and the hook's arguments.
+
+    It changes nothing in other threads.
+    """
+    calls, own = count(), get_ident()
+
+    def act(module: nn.Module, *passing):
+        # A compiler, which knows no threads, compiles what its own one does.
+        return action(next(calls), *passing) if torch.compiler.is_compiling() or get_ident() == own else None
+
+    handle = register(act)
     try:
         yield
     finally:

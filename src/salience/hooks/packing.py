@@ -8,13 +8,15 @@ of fused attention pack in a similar way (Zhai et al., 2023, arXiv:2210.03052).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from salience.hooks.hooks import hooked
 from salience.hooks.stages import POOLING, encoder_of, layers_of, unwrapped
 
 # The self-attention of a layer, by model type. Everything else in these layers is computed token by token.
@@ -44,7 +46,7 @@ class Packing:
     packed: Tensor  # the states (1, N, D) that the current self-attention reads
     apart: Tensor  # what stands for them, (B, T, D)
 
-    def begin(self, encoder: nn.Module, arguments: tuple, named: dict) -> None:
+    def begin(self, call: int, arguments: tuple, named: dict) -> None:
         mask = named.get("attention_mask")
         self.inside = None if mask is None or mask.bool().all() else mask.bool()
 
@@ -60,16 +62,16 @@ class Packing:
         result[self.inside] = states[0]
         return result
 
-    def before_layer(self, layer: nn.Module, arguments: tuple, named: dict):
+    def before_layer(self, call: int, arguments: tuple, named: dict):
         states, *others = arguments
         return ((self.pack(states), *others), named) if self.is_apart(states) else None
 
-    def after_last_layer(self, layer: nn.Module, arguments: tuple, result):
+    def after_last_layer(self, call: int, arguments: tuple, result):
         if self.inside is None:
             return None
         return (self.unpack(result[0]), *result[1:]) if isinstance(result, tuple) else self.unpack(result)
 
-    def before_pooling(self, layer: nn.Module, arguments: tuple, named: dict):
+    def before_pooling(self, call: int, arguments: tuple, named: dict):
         """Gives the pooling layer two tokens a text: they have its first token and its mean, and it reads no more."""
         states, *others = arguments
         if self.inside is None:
@@ -84,7 +86,7 @@ class Packing:
             name: None if "mask" in name else given for name, given in named.items()
         }
 
-    def before_attention(self, attention: nn.Module, arguments: tuple, named: dict):
+    def before_attention(self, call: int, arguments: tuple, named: dict):
         if self.inside is None:
             return None
         states = arguments[0] if arguments else named["hidden_states"]
@@ -93,19 +95,19 @@ class Packing:
             return (self.apart, *arguments[1:]), named
         return arguments, named | {"hidden_states": self.apart}
 
-    def after_attention(self, attention: nn.Module, arguments: tuple, result):
+    def after_attention(self, call: int, arguments: tuple, result):
         if self.inside is None:
             return None
         return (self.pack(result[0]), *result[1:]) if isinstance(result, tuple) else self.pack(result)
 
-    def before_linear(self, linear: nn.Module, arguments: tuple):
+    def before_linear(self, call: int, arguments: tuple, named: dict):
         """Linear maps inside the self-attention read packed states, and return them apart."""
         (states,) = arguments
         if not self.is_apart(states):
             return None
-        return (self.packed if states is self.apart else self.pack(states),)
+        return (self.packed if states is self.apart else self.pack(states),), named
 
-    def after_linear(self, linear: nn.Module, arguments: tuple, result: Tensor):
+    def after_linear(self, call: int, arguments: tuple, result: Tensor):
         return None if self.inside is None else self.unpack(result)
 
 
@@ -120,21 +122,24 @@ def packing(model: nn.Module) -> Iterator[None]:
     pooling = layers.pop(POOLING, None)
     with ExitStack() as stack:
 
-        def hooked(register, action, **options) -> None:
-            stack.callback(register(action, **options).remove)
+        def before(module: nn.Module, action: Callable) -> None:
+            stack.enter_context(hooked(partial(module.register_forward_pre_hook, with_kwargs=True), action))
 
-        hooked(encoder.register_forward_pre_hook, packing.begin, with_kwargs=True)
+        def after(module: nn.Module, action: Callable) -> None:
+            stack.enter_context(hooked(module.register_forward_hook, action))
+
+        before(encoder, packing.begin)
         for layer in layers.values():
-            hooked(layer.register_forward_pre_hook, packing.before_layer, with_kwargs=True)
+            before(layer, packing.before_layer)
             attention = layer.get_submodule(ATTENTION[encoder.config.model_type])
-            hooked(attention.register_forward_pre_hook, packing.before_attention, with_kwargs=True)
-            hooked(attention.register_forward_hook, packing.after_attention)
+            before(attention, packing.before_attention)
+            after(attention, packing.after_attention)
             for linear in attention.modules():
                 if isinstance(linear, nn.Linear):
-                    hooked(linear.register_forward_pre_hook, packing.before_linear)
-                    hooked(linear.register_forward_hook, packing.after_linear)
+                    before(linear, packing.before_linear)
+                    after(linear, packing.after_linear)
         if pooling is None:
-            hooked(layer.register_forward_hook, packing.after_last_layer)
+            after(layer, packing.after_last_layer)
         else:
-            hooked(pooling.register_forward_pre_hook, packing.before_pooling, with_kwargs=True)
+            before(pooling, packing.before_pooling)
         yield

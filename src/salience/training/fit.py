@@ -144,6 +144,7 @@ def run_trainer(trainer: MixTrainer) -> TrainerState:
     last = last_checkpoint(Path(trainer.args.output_dir))
     with using_files(trainer.args.output_dir):
         trainer.train(resume_from_checkpoint=str(last) if last else None)
+    trainer.model.eval()  # as of a loaded one: a prediction that changes the mode changes it in all threads
     # Without validation, nothing else checks the weights after the last step.
     if not all(weight.isfinite().all() for weight in trainer.model.parameters()):
         raise diverged(trainer, "model")
