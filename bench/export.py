@@ -7,29 +7,37 @@ reported. Goals, on one thread: int8 at least 3 times as fast as torch, and at l
 
     python bench/export.py --data-dir DATA --reviews 0.5 --threads 1 --clock processor
     python bench/export.py --data-dir DATA --sweep-tokens --threads 1 --clock processor    batch sizes of int8
+    python bench/export.py --data-dir DATA --eight-bits --threads 1 --clock processor      other ways to have 8 bits
 
 DATA holds imdb/train.jsonl.gz with rows of `text` and `label`.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import onnx
+import torch
 from transformers import pipeline
 
 from predict import BATCH_SIZE, LABELS, LONGEST, TOLERANCE, chosen, prediction_parser, save_classifier
-from salience import load
+from salience import Batch, load
+from salience.classify import TextClassifier
 from salience.classify import classifier as onnx_classifier
+from salience.classify.onnx_model import FILE
 from salience.export.folder import write_export
 from side_by_side import Comparison, alternate, prepare, save
 
 GOALS = {"torch": 3, "pipeline": 6}  # times int8's
 BUDGETS = (64, 128, 256, 512, 1024, 2048)  # padded tokens in a batch, for each thread
 NAMES = {"float32": False, "int8": True}
+SHAPES = ((1, 12), (1, 256), (32, 12), (32, 256))  # texts and tokens of a batch
 
 
 def exported(folder: Path, name: str) -> Path:
@@ -90,9 +98,68 @@ def sweep(options: Namespace, folder: Path, texts: list[str]) -> Comparison:
     return alternate(contestants, options.repetitions, options.clock)
 
 
+def in_eight_bits(folder: Path) -> dict[str, Path]:
+    """The classifier in float32, as `salience export --int8` writes it, and in the ways that were not chosen."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+
+    float32 = exported(folder, "float32")
+    found = {"float32": float32, "scale a token": exported(folder, "int8")}
+    for name in ("scale a batch", "weights only", "blocks of 32"):
+        found[name] = folder / name
+        shutil.copytree(float32, found[name])
+        if name == "scale a batch":
+            quantize_dynamic(
+                float32 / FILE, found[name] / FILE, weight_type=QuantType.QInt8, per_channel=True, reduce_range=True,
+                op_types_to_quantize=["MatMul"], extra_options={"MatMulConstBOnly": True},
+            )  # fmt: skip
+        else:
+            level = 0 if name == "weights only" else 4  # 4 rounds what a layer reads, too
+            made = MatMulNBitsQuantizer(
+                onnx.load(float32 / FILE), bits=8, block_size=32, is_symmetric=True, accuracy_level=level
+            )
+            made.process()
+            made.model.save_model_to_file(str(found[name] / FILE))
+    return found
+
+
+def timed(classifier: TextClassifier, batch: Batch, number: int) -> None:
+    classifier.model.logits(batch)
+
+
+def eight_bits(options: Namespace, folder: Path, texts: list[str]) -> dict[str, dict]:
+    """Of each way: its size, seconds by shape of a batch, changes of labels, and what neighbours change."""
+    ways = in_eight_bits(folder)
+    classifiers = {name: load(way) for name, way in ways.items()}
+    encoded = classifiers["float32"].encode(texts)
+    alone = [encoded.take([row]) for row in range(len(encoded))]
+    found: dict[str, dict] = {name: {"MiB": (way / FILE).stat().st_size / 2**20} for name, way in ways.items()}
+    by_itself = {
+        name: np.concatenate([each.probabilities(text) for text in alone]) for name, each in classifiers.items()
+    }
+    labels = by_itself["float32"].argmax(1)
+    for name, classifier in classifiers.items():
+        together = classifier.probabilities(encoded)
+        found[name] |= {
+            "labels changed": int((by_itself[name].argmax(1) != labels).sum()),
+            "by neighbours": float(abs(together - by_itself[name]).max()),
+            "labels changed by neighbours": int((together.argmax(1) != by_itself[name].argmax(1)).sum()),
+        }
+    for rows, tokens in SHAPES:
+        ids = torch.randint(1000, 20000, (rows, tokens))
+        batch = Batch(ids, torch.ones_like(ids), torch.ones_like(ids), token_type_ids=torch.zeros_like(ids))
+        contestants = {name: partial(timed, each, batch) for name, each in classifiers.items()}
+        alternate(contestants, 1, options.clock)
+        repetitions = max(1, min(options.repetitions, 3000 // (rows * tokens)))
+        for name, seconds in alternate(contestants, repetitions, options.clock).seconds.items():
+            found[name][f"ms, {rows} x {tokens}"] = 1000 * float(np.median(seconds))
+    return found
+
+
 def main() -> int:
     arguments = prediction_parser(__doc__, texts=1000)
     arguments.add_argument("--sweep-tokens", action="store_true", help="try several sizes of int8's batches instead")
+    arguments.add_argument("--eight-bits", action="store_true", help="compare ways to compute in 8 bits instead")
     options = arguments.parse_args()
     machine = prepare(options)
     texts, title = chosen(options)
@@ -102,6 +169,12 @@ def main() -> int:
             seconds = sweep(options, Path(folder), texts)
             seconds.show(title)
             save(options, machine, {"sweep": seconds.as_json()})
+            return 0
+        if options.eight_bits:
+            ways = eight_bits(options, Path(folder), texts)
+            for name, values in ways.items():
+                print(f"{name}: " + ", ".join(f"{key} {value:.3g}" for key, value in values.items()))
+            save(options, machine, {"eight_bits": ways})
             return 0
         seconds, changes = compare(options, Path(folder), texts)
     seconds.show(title)

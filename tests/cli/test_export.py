@@ -210,7 +210,7 @@ def test_int8_that_changes_too_much(place, run, salience, tmp_path, monkeypatch)
                 tensor.CopyFrom(onnx.numpy_helper.from_array(-onnx.numpy_helper.to_array(tensor), tensor.name))
         onnx.save(model, file)
 
-    monkeypatch.setattr("salience.export.folder.quantize", reverses)
+    monkeypatch.setattr("salience.export.folder.round_products", reverses)
     command = ["export", run, "--int8", "--output", tmp_path / "out"]
     answer = salience(*command)
     assert answer.code == 2

@@ -14,7 +14,7 @@ from salience.errors import InputError, unknown
 def export(
     model: options.Model,
     to: Annotated[str, Option(help="Format: onnx.")] = "onnx",
-    int8: Annotated[bool, Option("--int8", help="Round to 8 bits: smaller and faster.")] = False,
+    int8: Annotated[bool, Option("--int8", help="Round to 8 bits: smaller, faster with VNNI.")] = False,
     check: Annotated[str | None, Option(help="Texts to compare on.  [default: the run's test data]")] = None,
     accept: Annotated[bool, Option("--accept", help="Write it even if --int8 changes more than 1 %.")] = False,
     text: options.Text = None,

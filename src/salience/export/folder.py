@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import platform
 import shutil
 from collections.abc import Callable
@@ -15,9 +14,8 @@ from pathlib import Path
 from salience._version import __version__
 from salience.classify import TextClassifier
 from salience.classify.classifier import load_exported
-from salience.classify.onnx_model import FILE, needed
+from salience.classify.onnx_model import FILE
 from salience.data.texts import Texts
-from salience.errors import InputError, one_line
 from salience.export.agreement import (
     TOLERANCE,
     Agreement,
@@ -27,6 +25,7 @@ from salience.export.agreement import (
     made_up_texts,
     server_tokenizer,
 )
+from salience.export.rounding import round_products
 from salience.export.tracing import needs_two_files, write_onnx
 from salience.files import write_json, write_whole
 from salience.runs.folder import EXPORT
@@ -57,7 +56,7 @@ def write_export(
     exported = load_exported(folder)
     difference = check_parity(classifier, exported.model, server_tokenizer(folder, exported.max_length))
     if int8:
-        quantize(folder / FILE, external=needs_two_files(classifier.model))
+        round_products(folder / FILE, external=needs_two_files(classifier.model))
         exported = load_exported(folder)
     held = None
     if texts is not None:
@@ -66,7 +65,7 @@ def write_export(
     length, padding, served = exported.max_length, exported.tokenizer.pad_token_id or 0, is_served(exported)
     page = render(
         PACKAGE, "readme.md.jinja", max_length=length, padding=padding, served=served, several=exported.multi_label,
-        long=exported.long, reads_padding=getattr(exported.model.config, "reads_padding", False),
+        long=exported.long, reads_padding=getattr(exported.model.config, "reads_padding", False), int8=int8,
     )  # fmt: skip
     write_whole(folder / "README.md", str(page))
     about = {
@@ -96,29 +95,3 @@ def dockerfile() -> str:
     versions = {name: version(name) for name in ("onnxruntime", "tokenizers", "numpy")}
     python = ".".join(platform.python_version_tuple()[:2])
     return f"{render(PACKAGE, 'Dockerfile.jinja', python=python, **versions)}\n"
-
-
-def quantize(file: Path, external: bool = False) -> None:
-    """Replaces a model by one whose linear layers have weights in int8, and round what they read to 8 bits.
-
-    Products of matrices are computed with 8-bit numbers, everything else in float32. Every column of a weight matrix
-    has its own scale. Weights are rounded to 7 bits: on processors without VNNI, the products of 8-bit numbers are
-    added in pairs in 16 bits, which would overflow. So the results are the same on all processors.
-    """
-    quantization = needed("onnxruntime.quantization")
-    source = file.rename(file.with_name("float32.onnx"))  # a second file keeps its name, to which the model refers
-    logging.disable(logging.WARNING)  # it advises, on the root logger, to infer shapes first, which gains nothing here
-    try:
-        quantization.quantize_dynamic(
-            source, file, weight_type=quantization.QuantType.QInt8, per_channel=True, reduce_range=True,
-            op_types_to_quantize=["MatMul", "Gemm"], use_external_data_format=external,
-            extra_options={"MatMulConstBOnly": True},
-        )  # fmt: skip
-    except ValueError as error:  # of a file on the way that could not be written whole, which nothing else reports
-        raise InputError(
-            f"the model in 8 bits cannot be made ({one_line(error, 200)}): is there space on its disk, and on "
-            "that of temporary files? Or export without --int8"
-        ) from error
-    finally:
-        logging.disable(logging.NOTSET)
-    source.unlink()
