@@ -17,9 +17,10 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.decoders import WordPiece as WordPieceDecoder
-from tokenizers.models import WordLevel, WordPiece
+from tokenizers.models import BPE, Unigram, WordLevel, WordPiece
+from tokenizers.trainers import BpeTrainer, UnigramTrainer, WordPieceTrainer
 from torch import nn
 from transformers import PreTrainedTokenizerFast
 
@@ -444,6 +445,42 @@ def tiny_tokenizer(texts: list[str] | None = None, family: str = "bert", longest
         truncation_side="right",
         model_input_names=[name for name in names if name != "token_type_ids" or family in WITH_TOKEN_TYPES],
     )
+
+
+# What divides a text before its pieces are found, as of the models named, and how these are learnt.
+_SPLIT = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+"  # a sign takes the line ends behind it
+_BYTES = pre_tokenizers.ByteLevel
+TRAINED: dict[str, Callable] = {
+    "bytes": lambda: (BPE(), _BYTES(add_prefix_space=False)),  # RoBERTa, ModernBERT
+    "bytes, lines": lambda: (BPE(), pre_tokenizers.Sequence(  # Llama 3, Qwen
+        [pre_tokenizers.Split(Regex(_SPLIT), "isolated"), _BYTES(add_prefix_space=False, use_regex=False)])),
+    "bytes, prefix": lambda: (BPE(), _BYTES(add_prefix_space=True)),  # BART, Longformer
+    "WordPiece": lambda: (WordPiece(unk_token="[UNK]"), pre_tokenizers.BertPreTokenizer()),
+    "Unigram": lambda: (Unigram(), pre_tokenizers.Metaspace()),  # XLM-R, multilingual-e5
+    "BPE": lambda: (BPE(unk_token="[UNK]", fuse_unk=True), pre_tokenizers.Metaspace(split=False)),  # Llama 2
+}  # fmt: skip
+
+
+def trained_tokenizer(kind: str, texts: list[str], pieces: int = 400) -> PreTrainedTokenizerFast:
+    """A tokenizer of one of `TRAINED`, whose pieces, at most so many, are learnt from texts."""
+    model, splitter = TRAINED[kind]()
+    unigram = partial(UnigramTrainer, unk_token="[UNK]")
+    trainers = {"BPE": BpeTrainer, "WordPiece": WordPieceTrainer, "Unigram": unigram}
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = splitter
+    alphabet = _BYTES.alphabet() if "bytes" in kind else []
+    trainer = trainers[type(model).__name__](
+        vocab_size=pieces, special_tokens=list(BERT_SPECIALS), initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(name, BERT_SPECIALS[name]) for name in ("[CLS]", "[SEP]")],
+    )  # fmt: skip
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=POSITIONS, unk_token="[UNK]", sep_token="[SEP]",
+        pad_token="[PAD]", cls_token="[CLS]", mask_token="[MASK]",
+    )  # fmt: skip
 
 
 def save_tiny_model(

@@ -1,5 +1,7 @@
 """Windows and ends of long texts: every word is read, nothing is too long, and how the parts are merged."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -180,6 +182,54 @@ def test_what_is_read_of_words_of_any_length_can_be_read_at_once(long, words):
     read = {number for first, count in zip(found.first_words.tolist(), counts, strict=True)
             for number in range(first, first + count)}  # fmt: skip
     assert read == {*range(len(words))}
+
+
+CORPUS = [f"the {TEXT}\n\nthe film twice!\n and, \n told about the men?!"] * 4
+
+ODD = [*WORDS, "film" * 9, "dogs" * 30, LETTERS[:9], "!?", "men.\n\n"]
+
+
+def covered(text: str, parts: list[str]) -> bool:
+    """Whether parts, in their order, leave nothing of a text out but white space."""
+    reached = 0
+    for part in parts:
+        reached += len(text[reached:]) - len(text[reached:].lstrip())
+        start = text.rfind(part.lstrip(), 0, reached + len(part))
+        reached = max(reached, start + len(part.lstrip()))
+        if start < 0:
+            return False
+    return not text[reached:].strip()
+
+
+@pytest.mark.parametrize("kind", families.TRAINED)
+@given(st.lists(st.tuples(st.sampled_from(ODD), st.sampled_from([" ", " ", " ", "\n\n", "  \t"])), min_size=1),
+       st.integers(16, 30))  # fmt: skip
+@settings(max_examples=25, deadline=None)
+def test_no_tokenizer_fills_a_window_beyond_what_is_read(kind, words, room):
+    """And nothing of a text but white space is in no window of it, alone and as the second text of a pair."""
+    tokenizer = trained(kind)
+    text = "".join(f"{word}{number}{space}" for number, (word, space) in enumerate(words))
+    for texts in (Texts([text]), Texts(["the"], [text])):
+        for long in ("windows", "head-tail"):
+            found = passages(tokenizer, texts, room, long)
+            assert max(map(len, tokenizer(*found.texts.columns)["input_ids"])) <= room
+            if long == "windows":
+                assert covered(text, found.texts.columns[-1]) and not found.shortened.any()
+
+
+@cache
+def trained(kind: str):
+    return families.trained_tokenizer(kind, CORPUS)
+
+
+def test_a_window_reads_the_tokens_of_the_text():
+    """A word has the piece with its space in every window, but in that of the beginning of a text."""
+    tokenizer = trained("bytes")
+    text = " ".join(WORDS * 9)
+    whole = tokenizer(text, add_special_tokens=False)["input_ids"]
+    windows_of = passages(tokenizer, Texts([text]), 16, "windows").texts.texts
+    for window in tokenizer(windows_of, add_special_tokens=False)["input_ids"]:
+        assert any(whole[start : start + len(window)] == window for start in range(len(whole)))
 
 
 def test_both_texts_of_a_pair_may_have_no_spaces():

@@ -118,28 +118,37 @@ def units_of(whole: Tokenised, longest: int) -> Units:
 
 
 def divided(tokenizer, whole: Tokenised, room: int, long: str) -> tuple[list[Part], bool]:
-    """The passages of a text of `room` tokens each, and whether some of its words are in none."""
-    units = units_of(whole, room) if len(whole.offsets) > room else None
-    if units is None or not units.spans:  # a text of white space alone has tokens, but no words
-        return [Part(whole.text, 0)], False
-    aim, parts = room, parted(whole.text, units, room, long)
-    while len(set(units.words)) < len(units.words):  # a piece can have more tokens by itself than within its word
-        excess = max(len(part.offsets) for part in tokenised(tokenizer, [part.text for part in parts])) - room
-        if not 0 < excess < aim:
-            break
-        aim -= excess
+    """The passages of a text of `room` tokens each, and whether some of its words are in none.
+
+    Alone, a passage can have more tokens than as a part of its text, such as at its first word. Passages are then made
+    shorter, until none has more tokens than there is room for.
+    """
+    aim = room
+    while True:
+        units = units_of(whole, aim) if len(whole.offsets) > room else None
+        if units is None or not units.spans:  # a text of white space alone has tokens, but no words
+            return [Part(whole.text, 0)], False
         parts = parted(whole.text, units, aim, long)
-    return parts, long != "windows"
+        excess = max(len(part.offsets) for part in tokenised(tokenizer, [part.text for part in parts])) - room
+        if excess <= 0 or aim == 1:
+            return parts, long != "windows" and len(units.spans) > 1
+        aim = max(aim - excess, aim // 2)
 
 
 def parted(text: str, units: Units, room: int, long: str) -> list[Part]:
-    """The passages of a text of more than `room` tokens, made of its units."""
+    """The passages of a text of more than `room` tokens, made of its units.
+
+    A passage keeps the space before its first word, which is in the token of the word in tokenizers such as RoBERTa's.
+    """
     spans, words, ends = units
+    begins = [start - (start > 0 and text[start - 1].isspace()) for start, _ in spans]
     if long == "windows":
         between = windows(ends, room)
-        return [Part(text[spans[first][0] : spans[last - 1][1]], words[first]) for first, last in between]
+        return [Part(text[begins[first] : spans[last - 1][1]], words[first]) for first, last in between]
+    if len(spans) == 1:  # with white space around it, whose tokens are not read
+        return [Part(text[slice(*spans[0])], 0)]
     head, tail = ends_of(ends, room)
-    return [Part(f"{text[: spans[head - 1][1]]} {text[spans[tail][0] :]}", 0)]
+    return [Part(f"{text[begins[0] : spans[head - 1][1]]} {text[spans[tail][0] : spans[-1][1]]}", 0)]
 
 
 def divided_pair(
@@ -150,12 +159,13 @@ def divided_pair(
         return [(Part(first.text, 0), Part(second.text, 0))], False
     swapped = len(second.offsets) > len(first.offsets)
     longer, other = (second, first) if swapped else (first, second)
-    kept, cut = Part(other.text, 0), False
+    kept, taken, cut = Part(other.text, 0), len(other.offsets), False
     units = units_of(other, room) if len(other.offsets) > room // 2 else None
     if units is not None and units.spans:  # as many words of its head as half of the room holds, at least one
         count = max(bisect_right(units.ends, room // 2), 1)
         kept, cut = Part(other.text[: units.spans[count - 1][1]], 0), count < len(units.spans)
-    parts, shortened = divided(tokenizer, longer, room - min(len(other.offsets), room // 2), long)
+        taken = min(len(tokenised(tokenizer, [kept.text])[0].offsets), room - 1)
+    parts, shortened = divided(tokenizer, longer, room - taken, long)
     return [(kept, part) if swapped else (part, kept) for part in parts], cut or shortened
 
 
