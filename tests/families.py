@@ -473,10 +473,21 @@ def trained_tokenizer(kind: str, texts: list[str], pieces: int = 400) -> PreTrai
         vocab_size=pieces, special_tokens=list(BERT_SPECIALS), initial_alphabet=alphabet, show_progress=False
     )
     tokenizer.train_from_iterator(texts, trainer)
+    return with_special_tokens(tokenizer)
+
+
+def unigram_tokenizer(pieces: list[tuple[str, float]]) -> PreTrainedTokenizerFast:
+    """A tokenizer as XLM-R's with these pieces and their log probabilities, of which the first one is [UNK]."""
+    tokenizer = Tokenizer(Unigram([*((name, 0.0) for name in BERT_SPECIALS if name != "[UNK]"), *pieces], 4))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    return with_special_tokens(tokenizer)
+
+
+def with_special_tokens(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
+    ids = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(name, BERT_SPECIALS[name]) for name in ("[CLS]", "[SEP]")],
-    )  # fmt: skip
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ids
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, model_max_length=POSITIONS, unk_token="[UNK]", sep_token="[SEP]",
         pad_token="[PAD]", cls_token="[CLS]", mask_token="[MASK]",

@@ -40,6 +40,16 @@ def test_a_planted_sign_is_found_with_its_rows():
     assert found.details["log_odds"] == pytest.approx(math.log(odds), abs=1e-6)
 
 
+def test_words_of_scripts_without_spaces_are_counted_each():
+    """A planted Chinese sign and a planted run of Katakana are found in sentences that are all different."""
+    draw = random.Random(0)
+    letters = [chr(0x4E00 + number) for number in range(40)]
+    texts = ["".join(draw.choices(letters, k=8)) for _ in range(80)]
+    texts = [text[:4] + ("糖" if number < 40 else "サッカー") + text[4:] for number, text in enumerate(texts)]
+    found = telling_words(Texts(texts, labels=[0] * 40 + [1] * 40), "ab")
+    assert [(*words_of([each])[0], each.score) for each in found[:2]] == [("サッカー", "b", 1), ("糖", "a", 1)]
+
+
 def test_gamma_and_share_are_those_of_counted_texts():
     texts = Texts(["cue a"] * 30 + ["a b"] * 20 + ["cue b"] + ["b a"] * 49, labels=[0] * 50 + [1] * 50)
     (found,) = telling_words(texts, "ab")

@@ -12,7 +12,7 @@ from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
 from salience import METRICS as CATALOGUE
 from salience.classify import TextClassifier
-from salience.cli.rows import marks_in
+from salience.cli.rows import marks_in, read_texts
 from salience.data.texts import Texts
 from salience.explainers.explain import explain_words
 from salience.faithfulness.detection import detection
@@ -473,6 +473,13 @@ def test_marks_in_a_list_in_csv_are_those_of_a_text():
     for written in ("NN VB", "['NN', 'VB']", '["NN", "VB"]', "['NN' 'VB']", ["NN", "VB"]):
         assert marks_in(written) == ["NN", "VB"], written
     assert marks_in("[CLS] [SEP]") == ["[CLS]", "[SEP]"] and marks_in(None) == []
+
+
+def test_a_text_without_spaces_has_a_mark_for_each_of_its_words(tmp_path, capsys):
+    data = write_csv(tmp_path / "marked.csv", [("我喜欢 it", "- a a -"), ("我喜欢 it", "- a")], ("text", "marks"))
+    (texts,) = read_texts(str(data), None, None, None, {"encoding": "utf-8"}, "marks")
+    assert (texts.rows, texts.marks) == ([1], [["-", "a", "a", "-"]])
+    assert "row 2: 2 marks, but the text has 4 words\n" in capsys.readouterr().err
 
 
 def test_rows_whose_marks_do_not_fit_are_left_out(place, salience, tmp_path):

@@ -171,7 +171,7 @@ def test_the_words_of_a_label_are_means_over_the_rows_that_get_it(judged, severa
         assert [word for word, _, _ in words] == best
         assert [score for _, score, _ in words] == pytest.approx([means[word] for word in best], rel=1e-3, abs=1e-6)
         (part,) = re.findall(rf"<h3>{label}</h3>\s*<ul>(.*?)</ul>", page, re.DOTALL)
-        assert re.findall(r"<li>(\S+) <small>", part) == best
+        assert re.findall(r"<li dir=.auto.>(\S+) <small>", part) == best
 
 
 def test_rows_are_drawn_evenly_from_the_predicted_labels():

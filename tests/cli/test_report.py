@@ -324,7 +324,7 @@ def test_the_words_of_the_page_are_kept_for_the_local_page(run, salience):
     assert kept.words and set(kept.words) <= set(package.load(run, device="cpu").labels)
     for label, words in kept.words.items():
         (part,) = re.findall(rf"<h3>{label}</h3>\s*<ul>(.*?)</ul>", shown, re.DOTALL)
-        assert re.findall(r"<li>(\S+) <small>", part) == [each.word for each in words]
+        assert re.findall(r"<li dir=.auto.>(\S+) <small>", part) == [each.word for each in words]
 
 
 def test_test_rows_that_are_training_rows_are_not_called_new(place, tmp_path):

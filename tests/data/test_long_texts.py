@@ -11,6 +11,7 @@ from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
 
 import families
+from salience.data.encoding import word_spans
 from salience.data.long_texts import ends_of, merged, passages, windows
 from salience.data.texts import Texts
 
@@ -155,7 +156,7 @@ def test_windows_cover_a_text_without_spaces():
     found = passages(TOKENIZER, Texts([LETTERS]), 16, "windows")
     places = [LETTERS.index(part) for part in found.texts.texts]
     assert places == [*range(0, 86, 11), 86] and {len(part) for part in found.texts.texts} == {14}
-    assert not found.shortened.any() and not found.first_words.any()
+    assert not found.shortened.any() and found.first_words.tolist() == places  # each sign is a word
 
 
 def test_head_and_tail_of_a_text_without_spaces():
@@ -176,9 +177,10 @@ def test_what_is_read_of_words_of_any_length_can_be_read_at_once(long, words):
         head, tail = text[:3], text[-1:]
         assert found.texts.texts[0].startswith(head) and found.texts.texts[0].endswith(tail)
         return
-    counts = [len(part.split()) for part in found.texts.texts]
-    for part, first, count in zip(found.texts.texts, found.first_words.tolist(), counts, strict=True):
-        assert all(own in word for own, word in zip(part.split(), words[first : first + count], strict=True))
+    words, *of_parts = ([each[start:end] for start, end in word_spans(each)] for each in (text, *found.texts.texts))
+    counts = list(map(len, of_parts))
+    for part, first, count in zip(of_parts, found.first_words.tolist(), counts, strict=True):
+        assert all(own in word for own, word in zip(part, words[first : first + count], strict=True))
     read = {number for first, count in zip(found.first_words.tolist(), counts, strict=True)
             for number in range(first, first + count)}  # fmt: skip
     assert read == {*range(len(words))}

@@ -14,7 +14,7 @@ from salience.data.batching import DIFFERENTIATED, TOKENS
 from salience.data.encoding import encode_texts, word_spans
 from salience.data.texts import UNKNOWN, Texts
 from salience.explainers.explain import TEXTS, explain_texts, explain_words
-from salience.explainers.explanation import Explanation
+from salience.explainers.explanation import Explanation, as_json, explanation_of
 from salience.report.terminal import explanation_line
 
 
@@ -48,6 +48,20 @@ def test_a_notebook_says_whose_words_are_coloured_and_where_a_second_text_begins
     other = replace(own, target=0, second=1)._repr_html_()
     assert "<small>gradient for bad</small>" in other
     assert other.index(">a<") < other.index("|") < other.index(">cup<")
+
+
+def test_words_that_no_white_space_parts_are_shown_and_written_so():
+    """In a notebook, in the terminal and in JSON; the text has the direction of its letters."""
+    own = replace(explanation(["东", "京", "is", "好"], [1.0, -1.0, -1.0, -1.0]), joined={1})
+    shown = own._repr_html_()
+    assert '<div dir="auto">' in shown and "> <" not in shown.split("京")[0].split("东")[1] and "京</span> <" in shown
+    assert explanation_line(own).plain.split(": ")[1] == "*东*京 is 好 "
+    row = as_json(own)
+    assert (
+        row["joined"] == [1] and explanation_of(row).joined == {1} and "joined" not in as_json(replace(own, joined=()))
+    )
+    with pytest.raises(ValueError, match="no explanation"):
+        explanation_of(row | {"joined": ["a"]})
 
 
 def test_the_terminal_marks_no_word_that_speaks_against_the_class():

@@ -6,9 +6,10 @@ import torch
 import families
 from salience import EXPLAINERS, Batch
 from salience.classify import TextClassifier
-from salience.data.encoding import word_spans
+from salience.data.encoding import put_together, word_spans
 from salience.data.texts import Texts
-from salience.explainers.explain import explain_texts
+from salience.explainers.explain import explain, explain_texts
+from salience.faithfulness.evaluation import evaluate
 
 
 def test_words_are_what_white_space_parts():
@@ -50,3 +51,72 @@ def test_a_text_alone_and_in_a_batch_has_the_same_scores(pairs):
         assert alone.probabilities == pytest.approx(other.probabilities, abs=1e-5)
         for name in explainers:
             assert alone.scores[name] == pytest.approx(other.scores[name], abs=1e-5)
+
+
+# In Chinese, Japanese, Thai, Korean, Arabic and Hindi, and with emoji of several characters.
+SCRIPTS = [
+    "我喜欢这部电影，非常好。",
+    "私はスーパーへ行った。とても良い",
+    "ฉันรักหนังเรื่องนี้มาก",
+    "나는 이 영화를 좋아한다.",
+    "أحب هذا الفيلم، حقا!",
+    "मुझे यह फ़िल्म पसंद है।",
+    "看👨\u200d👩\u200d👧了👍🏽 great",
+]
+
+
+def multilingual(kind: str, long: str = "head") -> TextClassifier:
+    tokenizer = families.trained_tokenizer(kind, SCRIPTS * 3, 500)
+    model = families.build("bert", classes=2, vocabulary=len(tokenizer)).eval()
+    model.config.long_texts = long
+    return TextClassifier(model, tokenizer, 16 if long == "windows" else 64, "fp32")
+
+
+@pytest.mark.parametrize("kind", ["bytes", "Unigram"])
+@pytest.mark.parametrize("long", ["head", "windows"])
+def test_texts_of_every_script_have_a_score_a_word(kind, long):
+    """Words are the text when they are put together; without a space, of which there are at least as many as signs."""
+    classifier = multilingual(kind, long)
+    texts = SCRIPTS if long == "head" else [text * 4 for text in SCRIPTS]
+    for text, found in zip(texts, explain(classifier, texts, ["gradient", "occlusion"]), strict=True):
+        words = [text[start:end] for start, end in word_spans(text, classifier.tokenizer)]
+        assert found.words == words and len(words) > 2 and not found.cut
+        assert "".join(space + word for space, word in zip(found.spaces, words, strict=True)) == text
+        assert found.spaces.count(" ") == text.count(" ")
+        for scores in found.scores.values():
+            assert scores.shape == (len(words),) and (scores != 0).all()
+
+
+def test_a_text_without_spaces_loses_a_word_and_gains_no_space():
+    """In a reader of windows, each question to the judge is the text without some of its words."""
+    classifier, asked = multilingual("Unigram", "windows"), []
+    predict = classifier.predict_proba
+
+    class Listening(TextClassifier):
+        def predict_proba(self, texts):
+            asked.extend(Texts.of(texts).texts)
+            return predict(texts)
+
+    listening = Listening(**vars(classifier))
+    text = SCRIPTS[0]
+    evaluate(listening, [text], metrics=["loo-tau"], explainers=["gradient"])
+    words = [text[start:end] for start, end in classifier.word_spans(text)]
+    without = {put_together(words, range(len(words)), [other != place for other in range(len(words))])
+               for place in range(len(words))}  # fmt: skip
+    assert without <= set(asked) and not any(" " in each for each in asked)
+
+
+@pytest.mark.parametrize("long", ["head", "windows"])
+def test_words_of_a_segmenter_are_explained_and_judged(long):
+    """A word has the sum of its tokens' scores; a judge with another tokenizer is asked about the same words."""
+    classifier, judge = multilingual("bytes", long), multilingual("Unigram", long)
+    text, words = "我喜欢这部电影，非常好。", ["我", "喜欢", "这部", "电影", "，", "非常", "好", "。"]
+    (found,) = explain(classifier, [text], ["gradient-x-input"], target=1, segmenter=lambda _: words)
+    (alone,) = explain(classifier, [text], ["gradient-x-input"], target=1)
+    assert found.words == words
+    if long == "head":
+        assert found.scores["gradient-x-input"].sum() == pytest.approx(
+            alone.scores["gradient-x-input"].sum(), abs=1e-5
+        )
+    rows = evaluate(classifier, [text], metrics=["comprehensiveness"], judge=judge, segmenter=lambda _: words)
+    assert abs(rows["gradient"].metrics["comprehensiveness"].mean) > 0

@@ -16,7 +16,7 @@ def texts_of(counts, labels=None) -> Encoded:
     flat = np.concatenate(ids)
     names = [[str(number) for number in of_text] for of_text in ids]
     of_tokens = np.concatenate([np.arange(count) for count in counts])
-    words = Words(of_tokens, np.array(counts), names, [None] * len(counts))
+    words = Words(of_tokens, np.array(counts), names, [None] * len(counts), [()] * len(counts))
     return Encoded(flat, np.ones(len(flat), int), np.array(counts, int), labels, words=words)
 
 

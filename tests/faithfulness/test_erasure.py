@@ -139,7 +139,7 @@ def test_or_its_highest_tokens(tokenizer):
 
 
 def test_a_word_that_has_no_token_has_the_score_0():
-    words = Words(np.array([0, 2]), np.array([3]), [["a", "b", "c"]], [None])
+    words = Words(np.array([0, 2]), np.array([3]), [["a", "b", "c"]], [None], [()])
     found = Encoded(np.arange(2), np.ones(2, int), np.array([2]), words=words)
     for pieces in ("sum", "max"):
         assert word_scores(found, 0, np.array([-1.0, -2.0]), pieces).tolist() == [-1, 0, -2]

@@ -356,6 +356,13 @@ def test_a_search_is_for_words_in_any_case_or_for_a_label(shown):
         assert said(page) == f"{len(found)} of 5 texts"
 
 
+def test_words_without_spaces_are_shown_and_found_as_they_are_written(shown):
+    page = shown([replace(explanation("东 京 is 好"), joined={1}), explanation("a goal")])
+    assert page.locator(".text").all_text_contents() == ["东京 is 好", "a goal"]
+    page.get_by_label("search").fill("东京")
+    assert said(page) == "1 of 2 texts"
+
+
 def test_a_search_is_as_one_types_and_can_be_taken_back(shown):
     page = shown(many(60))
     search = page.get_by_label("search")

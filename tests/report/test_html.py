@@ -126,6 +126,20 @@ def test_long_texts_are_cut_at_a_word_and_heat_maps_fold():
     assert f'<span class="word {colour}" title="1">word99</span>' in page
 
 
+def test_every_text_has_the_direction_of_its_letters_and_the_spaces_that_it_had():
+    joined = explanation(["东"] * 400, joined=frozenset(range(1, 400)))
+    cards = [Card("", [("", "سلام " * 100)], maps=[("", joined)])]
+    blocks = [*cards, Table(["n", "t"], [["1", "سلام"]], {1}), Lists({"a": [("سلام", "")]}), Lines(["سلام"])]
+    page = page_of("t", "", [Section("s", "S", blocks)], explainer="gradient")
+    directed = re.findall(r'<(\w+)[^>]* dir="auto"[^>]*>([^<]*)', page)
+    assert [(tag, text.strip("… \n")[:4]) for tag, text in directed] == [
+        ("p", "سلام"), ("p", "سلام"), ("div", ""), ("div", ""), ("td", "سلام"), ("li", "سلام"), ("li", "سلام")
+    ]  # fmt: skip
+    assert page.count(">东</span><span") == 398 and page.count("<summary>the rest</summary>") == 2
+    (data,) = re.findall('<script id="data" type="application/json">(.*?)</script>', explanation_page([joined], "x"))
+    assert json.loads(data)["rows"][0]["spaces"] == [""] * 400
+
+
 def test_explanations_are_data_that_no_text_ends():
     hostile = [explanation(text.split(" "), labels=HOSTILE[:2], row=number) for number, text in enumerate(HOSTILE)]
     page = explanation_page(iter(hostile), HOSTILE[0])

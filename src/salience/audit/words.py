@@ -19,14 +19,13 @@ from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
 from salience.explainers.integrated import IntegratedGradients
 from salience.scores.labels import labels_of
-from salience.training.baselines import joined
+from salience.training.baselines import joined, terms
 
 NEUTRAL, NONE = -1, -2  # categories of words that belong to no class; the others are class indices
 LEAST = 5  # a word of a class occurs more often than this in the texts of the class
 GAP = 5  # the counts of a neutral word differ by less than this
 GAMMA = 0.9  # smallest gamma of a word that gives a label away: 19 of 20 texts with the word have the label
 SHARE = 0.1  # smallest share of the texts of the label that have the word
-TOKENS = r"(?u)\w+|[^\w\s]"  # as of the TF-IDF baseline: words, and signs by themselves
 EXPLAINED, POINTS = 200, 8  # rows that are explained, and points of integrated gradients
 PART = 0.2  # smallest mean part of a word that decides in the explanations of texts that have it
 NAME = "integrated-gradients"
@@ -83,7 +82,7 @@ def telling_words(texts: Texts, labels: Sequence[str]) -> list[Finding]:
 
     known, rows = texts.known_labels, rows_of(texts)
     having = labels_of(known).right(known, len(labels))  # (N, C)
-    words = CountVectorizer(binary=True, token_pattern=TOKENS)
+    words = CountVectorizer(binary=True, tokenizer=terms, token_pattern=None)  # as of the TF-IDF baseline
     try:
         columns = words.fit_transform(joined(texts)).tocsc()
     except ValueError:  # no text has a word

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from salience.batch import Batch
 from salience.classify.onnx_model import FILE, TOKENS, OnnxModel
 from salience.data.batching import like_length
-from salience.data.encoding import Encoded, encode_texts, word_spans
+from salience.data.encoding import Encoded, Segmenter, Span, Spans, encode_texts, segmented_spans, word_spans
 from salience.data.long_texts import LONG, Passages, merged, passages
 from salience.data.texts import Texts, TextsLike
 from salience.errors import InputError, unknown
@@ -55,6 +55,7 @@ class TextClassifier:
         precision: number format of the computation: "fp32", "bf16", or "auto", which is bf16 where the device computes
             it faster. Predictions and explanations are computed in it.
         pairs: whether it was trained on pairs of texts; the other kind is then refused. None if that is not known.
+        spans: a function that gives the words of a text; None is `salience.data.encoding.word_spans` of its tokenizer.
     """
 
     model: PreTrainedModel
@@ -62,6 +63,7 @@ class TextClassifier:
     max_length: int
     precision: str = "auto"
     pairs: bool | None = None
+    spans: Spans | None = None
 
     @property
     def labels(self) -> list[str]:
@@ -99,7 +101,7 @@ class TextClassifier:
         """N texts, or N pairs of texts, as token ids, each read at once; with labels if `texts` has them.
 
         Args:
-            words: also find the word that each token is a part of. Words are separated by white space.
+            words: also find the word, of `word_spans`, that each token is a part of.
 
         Raises:
             InputError: as `predict_proba`; or the classifier reads long texts in windows.
@@ -118,22 +120,25 @@ class TextClassifier:
             trained, other = ("pairs of texts", "single texts")[:: 1 if self.pairs else -1]
             raise InputError(f"the model was trained on {trained}, and these are {other}: give it {trained}")
         if self.long == "head":
-            return self.encode_heads(given, words)
+            return self.encode_heads(given, self.word_spans if words else None)
         found = self.passages(given)
-        encoded = self.encode_heads(found.texts, words)
+        encoded = self.encode_heads(found.texts, self.word_spans if words else None)
         encoded.cut = encoded.cut | found.shortened[found.owners]
         if self.long == "windows":
             encoded.owners = found.owners
         return encoded
 
-    def encode_heads(self, texts: Texts, words: bool = False) -> Encoded:
-        """N texts, or N pairs of texts, cut at `max_length`."""
-        spans = word_spans if words else None
+    def word_spans(self, text: str) -> list[Span]:
+        """The words of a text, in its explanations and wherever words are marked, removed or counted."""
+        return word_spans(text, self.tokenizer) if self.spans is None else self.spans(text)
+
+    def encode_heads(self, texts: Texts, spans: Spans | None = None) -> Encoded:
+        """N texts, or N pairs of texts, cut at `max_length`; with the words that a function gives."""
         return encode_texts(self.tokenizer, texts.texts, texts.second, texts.labels, self.max_length, spans)
 
     def passages(self, texts: Texts) -> Passages:
         """The passages that are read of N texts or pairs, where `long` is not "head"."""
-        return passages(self.tokenizer, texts, self.max_length, self.long)
+        return passages(self.tokenizer, texts, self.max_length, self.long, self.word_spans)
 
     def computing(self) -> AbstractContextManager[None]:
         """A context in which the model computes in the classifier's precision."""
@@ -252,6 +257,10 @@ def load_exported(
     return OnnxClassifier(model, tokenizer, max_length or longest, pairs=trained_on_pairs(path))
 
 
-def classifier_of(given: Any) -> TextClassifier:
-    """A classifier as it is, and that of a fitted `SalienceClassifier`, which works on texts alone too."""
-    return getattr(given, "classifier_", given)
+def classifier_of(given: Any, segmenter: Segmenter | None = None) -> TextClassifier:
+    """A classifier as it is, and that of a fitted `SalienceClassifier`, which works on texts alone too.
+
+    With a `segmenter`, the words of a text are those that it gives.
+    """
+    found: TextClassifier = getattr(given, "classifier_", given)
+    return found if segmenter is None else replace(found, spans=partial(segmented_spans, segmenter=segmenter))

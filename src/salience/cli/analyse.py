@@ -150,6 +150,7 @@ def pos(
     from salience.classify import load
     from salience.classify.classifier import with_one_label
     from salience.cli.rows import cannot, read_texts
+    from salience.data.encoding import spaced_spans
     from salience.data.texts import Texts
     from salience.explainers import Attention
     from salience.files import check_folder, whole_folder
@@ -178,9 +179,8 @@ def pos(
             "analysed: train a model with --long head"
         )
     columns = {"text": text, "encoding": encoding}
-    read = Texts.concatenated(
-        read_texts(data, labels=None, trained=None, most=most, columns=columns, marks=tags, option="--tags")
-    )
+    parts = read_texts(data, None, None, most, columns, marks=tags, option="--tags", spans=spaced_spans)
+    read = Texts.concatenated(parts)
     if read.second is not None:
         tell(f"{data}: only first texts are read, not the second ones beside them")
     texts = read.texts

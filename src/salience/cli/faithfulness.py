@@ -89,9 +89,10 @@ def faithfulness(
     read = data, classifier.labels, trained_columns(model), rows
     columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
     if not several or target == "gold":
-        texts = labelled_texts(*read, columns, marks, several)
+        texts = labelled_texts(*read, columns, marks, several, classifier.word_spans)
     else:  # of several labels, none need be known
-        texts = replace(Texts.concatenated(read_texts(*read, columns, marks, multi_label=True)), labels=None)
+        parts = read_texts(*read, columns, marks, multi_label=True, spans=classifier.word_spans)
+        texts = replace(Texts.concatenated(parts), labels=None)
         if not len(texts):
             raise InputError(f"{data} has no texts")
     if marks is not None and texts.second is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from salience.data.columns import LABELS, Columns, choose_as_trained, usual
-from salience.data.encoding import word_spans
+from salience.data.encoding import Spans, spaced_spans, word_spans
 from salience.data.reading import column_names, stream
 from salience.data.texts import UNKNOWN, Texts
 from salience.data.values import indicator_of, label_columns, label_of, labels_of, listed_values, text_of, value_in
@@ -32,10 +32,10 @@ def cannot(doing: str) -> Iterator[None]:
 
 def labelled_texts(
     data: str, labels: Sequence[str], trained: Columns | None, most: int | None, columns: Mapping[str, Any],
-    marks: str | None = None, multi_label: bool = False,
+    marks: str | None = None, multi_label: bool = False, spans: Spans = word_spans,
 ) -> Texts:  # fmt: skip
     """The texts of a file whose label the model knows, of which there must be some; arguments as of `read_texts`."""
-    parts = read_texts(data, labels, trained, most, columns, marks, needed=True, multi_label=multi_label)
+    parts = read_texts(data, labels, trained, most, columns, marks, needed=True, multi_label=multi_label, spans=spans)
     every = Texts.concatenated(parts)
     if not len(every):
         raise InputError(f"{data} has no texts")
@@ -52,6 +52,7 @@ def labelled_texts(
 def read_texts(
     data: str, labels: Sequence[str] | None, trained: Columns | None, most: int | None, columns: Mapping[str, Any],
     marks: str | None = None, option: str = "--marks", needed: bool = False, multi_label: bool = False,
+    spans: Spans = word_spans,
 ) -> Iterator[Texts]:  # fmt: skip
     """The texts of a file with the numbers of their rows, in parts of `TEXTS` texts.
 
@@ -67,6 +68,7 @@ def read_texts(
         marks: a column with one mark for each word, which `option` names.
         needed: whether a file without any known label is refused.
         multi_label: whether a text can have several labels. They are then 0 and 1 (N, C), or all `UNKNOWN`.
+        spans: a function that gives the words of a text.
 
     Raises:
         InputError: the file is invalid, no row has as many marks as words, or no label is known and one is needed.
@@ -104,9 +106,9 @@ def read_texts(
             tell(f"{data}: only its first {most} texts are read")
             break
         marked = [] if marks is None else value_in(row, marks, marks_in, number, data) or []
-        words = len(word_spans(text))
-        if marks is not None and len(marked) != words:
-            misfits[number] = f"{counted(len(marked), 'mark')}, but the text has {counted(words, 'word')}"
+        if marks is not None and len(marked) != (words := len(spans(text))):
+            between = " between white space" if words == len(spaced_spans(text)) else ""
+            misfits[number] = f"{counted(len(marked), 'mark')}, but the text has {counted(words, 'word')}{between}"
             continue
         read += 1
         known: Any = none_known
@@ -124,7 +126,7 @@ def read_texts(
         tell(f"{data}: left out {counted(len(empty), 'row')} without {what} ({rows_listed(empty)})")
     if misfits:
         first = next(iter(misfits))
-        misfit = f"{misfits[first]} between white space"
+        misfit = misfits[first]
         if not read:
             raise InputError(
                 f"{data}: row {first}, column {quoted(marks)}: {misfit}; no row has as many marks as words. {option} "

@@ -3,27 +3,85 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
 from typing import Any
 
 import numpy as np
+import regex
 from torch.utils.data import Dataset
 
 from salience.data.texts import Texts
-from salience.errors import InputError, counted
+from salience.errors import InputError, counted, quoted
 
 SPECIAL = -1  # in `Words.of_tokens`: the token is a part of no word
 CHUNK = 1000  # texts tokenised in one call
 _turn = Lock()  # of threads that tokenise
 Span = tuple[int, int]  # the first character of a word, and the character after its last
 Spans = Callable[[str], list[Span]]  # the words of a text, in order and without overlaps
+Segmenter = Callable[[str], Iterable[str]]  # the words of a text as texts, such as `jieba.lcut`
+
+# Letters of Chinese and Japanese, and of Thai, Lao, Khmer, Myanmar and their like: no space stands between words.
+UNSPACED = regex.compile(r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Line_Break=Complex_Context}]")
+BOUNDARY = regex.compile(r"\b", regex.WORD)  # of words by the rules of Unicode
+CHARACTER = regex.compile(r"\X")  # a grapheme cluster
 
 
-def word_spans(text: str) -> list[Span]:
+def spaced_spans(text: str) -> list[Span]:
+    """What white space parts."""
     return [match.span() for match in re.finditer(r"\S+", text)]
+
+
+def word_spans(text: str, tokenizer=None) -> list[Span]:
+    """The words of a text: what white space parts, and in scripts without spaces what the rules of Unicode part.
+
+    What white space parts and has a letter of such a script is divided at the boundaries of words of UAX #29: each
+    Chinese sign, each Hiragana and each sign of punctuation is a word, and each run of Katakana, of Latin letters or
+    of digits. In Thai and its like, the rules need a dictionary, and without one they part all letters. With a
+    `tokenizer`, nothing is divided inside of one of its tokens, so that each word has tokens of its own. Characters
+    stay whole (grapheme clusters, such as a letter with its marks, or an emoji made of several).
+    """
+    spans = spaced_spans(text)
+    if text.isascii() or not UNSPACED.search(text):
+        return spans
+    inside = set[int]()  # of a token
+    if tokenizer is not None:
+        (encoding,) = tokenizer([text], add_special_tokens=False, truncation=False, verbose=False).encodings
+        inside.update(place for start, end in encoding.offsets for place in range(start + 1, end))
+    found = list[Span]()
+    for first, last in spans:
+        if not UNSPACED.search(text, first, last):
+            found.append((first, last))
+            continue
+        part = text[first:last]
+        begins = {match.start() for match in CHARACTER.finditer(part)}
+        between = {first + match.start() for match in BOUNDARY.finditer(part) if match.start() in begins} - inside
+        found += pairwise(sorted(between | {first, last}))
+    return found
+
+
+def segmented_spans(text: str, segmenter: Segmenter) -> list[Span]:
+    """The words of a text that a segmenter gives.
+
+    Raises:
+        InputError: they are not all of the text but its white space, in order.
+    """
+    words = [own for word in segmenter(text) if (own := word.strip())]
+    spans, reached = list[Span](), 0
+    for word in words:
+        start = text.find(word, reached)
+        if start < 0 or text[reached:start].strip():
+            break
+        reached = start + len(word)
+        spans.append((start, reached))
+    if len(spans) < len(words) or text[reached:].strip():
+        raise InputError(
+            f"the segmenter makes {quoted(' | '.join(words))} of {quoted(text)}: its words must be the whole text, in "
+            "the order of the text"
+        )
+    return spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +94,50 @@ class Words:
         counts: (N,) int, the number of words W of each text, as far as it is read.
         names: the W words of each text, as they are written.
         second: the number of the first word of each second text; None for single texts.
+        joined: the numbers of the words of each text that no white space parts from the word before.
     """
 
     of_tokens: np.ndarray
     counts: np.ndarray
     names: list[list[str]]
     second: list[int | None]
+    joined: Sequence[Collection[int]]
+
+    @classmethod
+    def of(cls, texts: Texts, spans: Spans) -> Words:
+        """The words of whole texts, which are parts of no tokens here."""
+        names, joined, second = list[list[str]](), list[Collection[int]](), list[int | None]()
+        for row in zip(*texts.columns, strict=True):
+            words = [spans(text) for text in row]
+            names.append([text[start:end] for text, own in zip(row, words, strict=True) for start, end in own])
+            joined.append(joined_words(words))
+            second.append(len(words[0]) if len(words) > 1 else None)
+        return cls(np.zeros(0, np.int32), np.array(list(map(len, names)), np.int64), names, second, joined)
+
+
+def joined_words(of_texts: Sequence[Sequence[Span]]) -> frozenset[int]:
+    """The numbers of the words of a text, or of both texts of a pair, that begin where the word before ends."""
+    words = [(text, *span) for text, spans in enumerate(of_texts) for span in spans]
+    return frozenset(
+        number for number, ((before, _, end), (text, start, _)) in enumerate(pairwise(words), 1)
+        if (before, end) == (text, start)
+    )  # fmt: skip
+
+
+def put_together(words: Sequence[str], joined: Collection[int], kept: Sequence[bool] | np.ndarray) -> str:
+    """The text of some of its words: a space is where white space parted them, also by words that are left out."""
+    parts, spaced = list[str](), False
+    for number, (word, stays) in enumerate(zip(words, kept, strict=True)):
+        spaced = spaced or number not in joined
+        if stays:
+            parts += [" " * (spaced and bool(parts)), word]
+            spaced = False
+    return "".join(parts)
 
 
 def words_of_tokens(
     segment: np.ndarray, offsets: Sequence[Span], texts: Sequence[str], spans: Spans
-) -> tuple[np.ndarray, list[str], int | None]:
+) -> tuple[np.ndarray, list[str], int | None, frozenset[int]]:
     """The words of one text, or of both texts of a pair, as far as they are read: as the fields of `Words`.
 
     `segment` (T,) is 1 for tokens of the first text, 2 for those of the second, 0 for special tokens.
@@ -54,6 +145,7 @@ def words_of_tokens(
     numbers = np.full(len(offsets), SPECIAL, np.int32)
     names: list[str] = []
     firsts: list[int] = []  # the number of the first word of each text
+    read_spans: list[list[Span]] = []
     for part, text in enumerate(texts, 1):
         firsts.append(len(names))
         words = spans(text)
@@ -68,7 +160,8 @@ def words_of_tokens(
                 numbers[position] = firsts[-1] + word
                 read = word + 1  # only the end of a text can be cut off
         names += [text[start:end] for start, end in words[:read]]
-    return numbers, names, firsts[1] if len(firsts) > 1 else None
+        read_spans.append(words[:read])
+    return numbers, names, firsts[1] if len(firsts) > 1 else None, joined_words(read_spans)
 
 
 class Encoded(Dataset):
@@ -148,7 +241,8 @@ class Encoded(Dataset):
         words = self._words
         if words is not None:
             names, second = [words.names[row] for row in rows], [words.second[row] for row in rows]
-            words = Words(words.of_tokens[flat], words.counts[rows], names, second)
+            joined = [words.joined[row] for row in rows]
+            words = Words(words.of_tokens[flat], words.counts[rows], names, second, joined)
         types = None if self.types is None else self.types[flat]
         return Encoded(
             self.ids[flat], self.segments[flat], self.lengths[rows], labels, self.cut[rows], words, types=types
@@ -242,10 +336,11 @@ def encode_texts(
                     raise ValueError(f"text {number}: {error}") from error
     found = None
     if spans is not None:
-        names = [of_text for _, of_text, _ in words]
+        names = [of_text for _, of_text, _, _ in words]
         counts = np.array([len(of_text) for of_text in names], np.int64)
-        of_tokens = np.concatenate([no_ids, *(numbers for numbers, _, _ in words)])
-        found = Words(of_tokens, counts, names, [second for _, _, second in words])
+        of_tokens = np.concatenate([no_ids, *(numbers for numbers, _, _, _ in words)])
+        second, joined = [each[2] for each in words], [each[3] for each in words]
+        found = Words(of_tokens, counts, names, second, joined)
     return Encoded(
         np.concatenate(ids), np.concatenate(segments), np.array(lengths, np.int64), labels, cut, found,
         types=np.concatenate(types) if "token_type_ids" in tokenizer.model_input_names else None,

@@ -1,20 +1,21 @@
 """What is read of texts that are longer than a model reads: their head, head and tail, or windows over all of it.
 
 Windows and ends are made of whole words, so that each is a text of its own, which any encoder and explainer reads. A
-word that is longer than a window, such as a text without spaces in Chinese, Japanese or Thai, is divided between
-tokens. The parts of a text that are not divided, words and pieces of words, are called its units.
+word that is longer than a window is divided between tokens. The parts of a text that are not divided, words and pieces
+of words, are called its units.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from salience.data.encoding import Span, encodings_of, word_spans
+from salience.data.encoding import Span, Spans, encodings_of, word_spans
 from salience.data.texts import Texts
 
 LONG = ("head", "head-tail", "windows")
@@ -32,6 +33,7 @@ class Passages:
         owners: (M,) int, the number of the text that each passage is of.
         first_words: (M,) int, the number in its text of the first word of each passage; of pairs, in the first text.
         second_words: (M,) int, the same in the second text of each pair; None for single texts.
+        begins: (M, 1) int, the number in its text of the first character of each passage; of pairs (M, 2), of both.
         shortened: (N,) bool, whether words of a text are in no passage of it.
     """
 
@@ -39,12 +41,14 @@ class Passages:
     owners: np.ndarray
     first_words: np.ndarray
     second_words: np.ndarray | None
+    begins: np.ndarray
     shortened: np.ndarray
 
 
 class Part(NamedTuple):
     text: str
-    first: int  # the number in the text of its first word
+    first: int = 0  # the number in the text of its first word
+    begin: int = 0  # the number in the text of its first character
 
 
 class Tokenised(NamedTuple):
@@ -58,7 +62,7 @@ class Units(NamedTuple):
     ends: list[int]  # how many tokens of the text begin before the end of each unit
 
 
-def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
+def passages(tokenizer, texts: Texts, max_length: int, long: str, spans: Spans | None = None) -> Passages:
     """The passages of texts: one for each text that is short enough, and the ends or windows of each other one.
 
     Of a pair, the text with more tokens is divided, and each passage has the other one whole. If the other one has
@@ -68,8 +72,9 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
         max_length: number of tokens that are read at once, special tokens included.
         long: "head-tail": the first and the last words of the text, as one passage; "windows": passages of whole
             words that cover it, each of which repeats a quarter of the one before.
+        spans: a function that gives the words of a text; None is `word_spans` with the tokenizer.
     """
-    columns = texts.columns
+    columns, spans = texts.columns, spans or partial(word_spans, tokenizer=tokenizer)
     room = max_length - tokenizer.num_special_tokens_to_add(len(columns) == 2)
     found, owners = list[tuple[Part, ...]](), list[int]()
     shortened = np.zeros(len(texts), bool)
@@ -77,9 +82,9 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
         chunk = [tokenised(tokenizer, column[start : start + CHUNK]) for column in columns]
         for number, (own, *other) in enumerate(zip(*chunk, strict=True), start):
             if other:
-                parts, shortened[number] = divided_pair(tokenizer, own, other[0], room, long)
+                parts, shortened[number] = divided_pair(tokenizer, own, other[0], room, long, spans)
             else:
-                alone, shortened[number] = divided(tokenizer, own, room, long)
+                alone, shortened[number] = divided(tokenizer, own, room, long, spans)
                 parts = [(part,) for part in alone]
             found += parts
             owners += [number] * len(parts)
@@ -89,7 +94,8 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str) -> Passages:
     read = [[part.text for part in parts] for parts in of_columns]
     pairs = texts.second is not None
     taken = replace(texts.take(order), texts=read[0], second=read[1] if pairs else None, marks=None)
-    return Passages(taken, order, words[0], words[1] if pairs else None, shortened)
+    begins = np.array([[part.begin for part in parts] for parts in found], np.int64).reshape(len(found), len(columns))
+    return Passages(taken, order, words[0], words[1] if pairs else None, begins, shortened)
 
 
 def tokenised(tokenizer, texts: list[str]) -> list[Tokenised]:
@@ -97,15 +103,15 @@ def tokenised(tokenizer, texts: list[str]) -> list[Tokenised]:
     return [Tokenised(text, encoding.offsets) for text, encoding in zip(texts, encodings, strict=True)]
 
 
-def units_of(whole: Tokenised, longest: int) -> Units:
-    """The words of a text. One of more than `longest` tokens is divided wherever a token begins.
+def units_of(whole: Tokenised, own_words: list[Span], longest: int) -> Units:
+    """The words of a text as its units. One of more than `longest` tokens is divided wherever a token begins.
 
     A piece has one token, or tokens that share characters, as the bytes of a letter do.
     """
-    text, offsets = whole
+    offsets = whole.offsets
     starts = [start for start, _ in offsets]
     spans, words = list[Span](), list[int]()
-    for number, (first, last) in enumerate(word_spans(text)):
+    for number, (first, last) in enumerate(own_words):
         own = offsets[bisect_left(starts, first) : bisect_right(starts, last - 1)]
         begins, reached = [first], first
         for start, end in own if len(own) > longest else ():
@@ -117,17 +123,18 @@ def units_of(whole: Tokenised, longest: int) -> Units:
     return Units(spans, words, [bisect_right(starts, end - 1) for _, end in spans])
 
 
-def divided(tokenizer, whole: Tokenised, room: int, long: str) -> tuple[list[Part], bool]:
+def divided(tokenizer, whole: Tokenised, room: int, long: str, spans: Spans) -> tuple[list[Part], bool]:
     """The passages of a text of `room` tokens each, and whether some of its words are in none.
 
     Alone, a passage can have more tokens than as a part of its text, such as at its first word. Passages are then made
     shorter, until none has more tokens than there is room for.
     """
+    own_words = spans(whole.text) if len(whole.offsets) > room else []
+    if not own_words:  # a text of white space alone has tokens, but no words
+        return [Part(whole.text)], False
     aim = room
     while True:
-        units = units_of(whole, aim) if len(whole.offsets) > room else None
-        if units is None or not units.spans:  # a text of white space alone has tokens, but no words
-            return [Part(whole.text, 0)], False
+        units = units_of(whole, own_words, aim)
         parts = parted(whole.text, units, aim, long)
         excess = max(len(part.offsets) for part in tokenised(tokenizer, [part.text for part in parts])) - room
         if excess <= 0 or aim == 1:
@@ -144,28 +151,28 @@ def parted(text: str, units: Units, room: int, long: str) -> list[Part]:
     begins = [start - (start > 0 and text[start - 1].isspace()) for start, _ in spans]
     if long == "windows":
         between = windows(ends, room)
-        return [Part(text[begins[first] : spans[last - 1][1]], words[first]) for first, last in between]
+        return [Part(text[begins[first] : spans[last - 1][1]], words[first], begins[first]) for first, last in between]
     if len(spans) == 1:  # with white space around it, whose tokens are not read
-        return [Part(text[slice(*spans[0])], 0)]
+        return [Part(text[slice(*spans[0])])]
     head, tail = ends_of(ends, room)
-    return [Part(f"{text[begins[0] : spans[head - 1][1]]} {text[spans[tail][0] : spans[-1][1]]}", 0)]
+    return [Part(f"{text[begins[0] : spans[head - 1][1]]} {text[spans[tail][0] : spans[-1][1]]}")]
 
 
 def divided_pair(
-    tokenizer, first: Tokenised, second: Tokenised, room: int, long: str
+    tokenizer, first: Tokenised, second: Tokenised, room: int, long: str, spans: Spans
 ) -> tuple[list[tuple[Part, ...]], bool]:
     """The passages of a pair of texts, each of two parts, and whether some of its words are in none."""
     if len(first.offsets) + len(second.offsets) <= room:
-        return [(Part(first.text, 0), Part(second.text, 0))], False
+        return [(Part(first.text), Part(second.text))], False
     swapped = len(second.offsets) > len(first.offsets)
     longer, other = (second, first) if swapped else (first, second)
-    kept, taken, cut = Part(other.text, 0), len(other.offsets), False
-    units = units_of(other, room) if len(other.offsets) > room // 2 else None
-    if units is not None and units.spans:  # as many words of its head as half of the room holds, at least one
-        count = max(bisect_right(units.ends, room // 2), 1)
-        kept, cut = Part(other.text[: units.spans[count - 1][1]], 0), count < len(units.spans)
+    kept, taken, cut = Part(other.text), len(other.offsets), False
+    if taken > room // 2 and (own_words := spans(other.text)):  # as many of its head as half of the room holds
+        units = units_of(other, own_words, room)
+        count = max(bisect_right(units.ends, room // 2), 1)  # at least one
+        kept, cut = Part(other.text[: units.spans[count - 1][1]]), count < len(units.spans)
         taken = min(len(tokenised(tokenizer, [kept.text])[0].offsets), room - 1)
-    parts, shortened = divided(tokenizer, longer, room - taken, long)
+    parts, shortened = divided(tokenizer, longer, room - taken, long, spans)
     return [(kept, part) if swapped else (part, kept) for part in parts], cut or shortened
 
 

@@ -27,7 +27,7 @@ class Texts:
             sequence of whole numbers is taken. Of texts that can have several labels, 0 and 1 (N, C).
         rows: the number of each text's row in its file, 1 for the first row below the header; None for texts that
             come from no file.
-        marks: for each text, one mark for each of its words (separated by white space), as a person has set them.
+        marks: for each text, one mark for each of its words, as a person has set them.
         groups: the group of each text, such as its author; None if no groups are known.
 
     Raises:

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from salience.classify import TextClassifier
 from salience.classify.classifier import classifier_of
 from salience.data.batching import DIFFERENTIATED, like_length
-from salience.data.encoding import SPECIAL, Encoded, word_spans
+from salience.data.encoding import SPECIAL, Encoded, Segmenter, Span, Spans, Words
+from salience.data.long_texts import Passages
 from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import InputError, one_line, unknown
 from salience.explainers import EXPLAINERS
@@ -39,6 +40,7 @@ def explain(
     explainers: Sequence[str] = ("gradient",),
     target: int | str = "predicted",
     pieces: str = "sum",
+    segmenter: Segmenter | None = None,
 ) -> list[Explanation]:
     """Explains which words decided: for each text, the prediction and the scores of its words.
 
@@ -50,12 +52,15 @@ def explain(
             pair of a text and a label, about the probability of this label by itself; of a text without a label to
             explain, the most probable label is explained.
         pieces: how the scores of a word's tokens become the word's score, "sum" or "max".
+        segmenter: gives the words of a text, such as `jieba.lcut`. None: what white space parts; in Chinese, Japanese,
+            Thai and other scripts without spaces, what Unicode's rules for words and the tokenizer part.
 
     Raises:
-        InputError: an unknown explainer, target or value of `pieces`, or texts that are none.
+        InputError: an unknown explainer, target or value of `pieces`; texts that are none; or words of a segmenter
+            that are not the text.
         ValueError: an explainer does not fit the model, or the label of a text is needed and not known.
     """
-    classifier, chosen = classifier_of(classifier), functions_named(explainers)
+    classifier, chosen = classifier_of(classifier, segmenter), functions_named(explainers)
     check_target(target, len(classifier.labels))
     check_pieces(pieces)
     return list(explain_texts(classifier, Texts.of(texts), chosen, target, pieces))
@@ -145,10 +150,11 @@ def _explain_windows(
     probabilities = classifier.predict_proba(texts)
     targets = probabilities.argmax(1) if targets is None else targets
     found, gold = classifier.passages(texts), _gold_of(texts)
-    encoded = classifier.encode_heads(found.texts, words=True)
+    in_windows = _words_in(found, texts, classifier.word_spans)
+    encoded = classifier.encode_heads(found.texts, lambda window: next(in_windows))
     windows = _explain_encoded(classifier, found.texts, encoded, explainers, targets[found.owners], pieces)
-    explanations = []
-    for number, (words, second) in enumerate(words_of(texts)):
+    explanations, of_texts = [], Words.of(texts, classifier.word_spans)
+    for number, (words, second) in enumerate(zip(of_texts.names, of_texts.second, strict=True)):
         own, count = np.flatnonzero(found.owners == number).tolist(), np.zeros(len(words))
         total = {name: np.zeros(len(words)) for name in explainers}
         for window in own:
@@ -167,17 +173,21 @@ def _explain_windows(
                 words, second, classifier.labels, probabilities[number], int(targets[number]), gold[number], means,
                 row=None if texts.rows is None else texts.rows[number],
                 cut=bool(found.shortened[number]) or any(windows[window].cut for window in own),
+                joined=of_texts.joined[number],
             )
         )  # fmt: skip
     return explanations
 
 
-def words_of(texts: Texts) -> list[tuple[list[str], int | None]]:
-    """The words of each text, or of both texts of a pair, and the number of the first word of the second text."""
-    columns = [[[text[start:end] for start, end in word_spans(text)] for text in column] for column in texts.columns]
-    if texts.second is None:
-        return [(words, None) for words in columns[0]]
-    return [(first + second, len(first)) for first, second in zip(*columns, strict=True)]
+def _words_in(found: Passages, texts: Texts, spans: Spans) -> Iterator[list[Span]]:
+    """The words of each passage, or of both texts of each, which are those of the whole text, or pieces of them."""
+    owner, whole = -1, list[list[Span]]()
+    for number, begins, *parts in zip(found.owners.tolist(), found.begins.tolist(), *found.texts.columns, strict=True):
+        if number != owner:
+            owner, whole = number, [spans(column[number]) for column in texts.columns]
+        for words, begin, part in zip(whole, begins, parts, strict=True):
+            inside = [(max(start - begin, 0), min(end - begin, len(part))) for start, end in words]
+            yield [(start, end) for start, end in inside if start < end]
 
 
 def _explain_encoded(
@@ -213,6 +223,7 @@ def _explain_encoded(
                 probabilities=predicted[index], target=int(classes[index]), gold=gold[row],
                 scores={name: word_scores(encoded, row, of_batch[index], pieces) for name, of_batch in found.items()},
                 row=None if texts.rows is None else texts.rows[row], cut=bool(encoded.cut[row]),
+                joined=words.joined[row],
             )  # fmt: skip
     return [by_row[row] for row in range(len(texts))]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
@@ -29,6 +29,7 @@ class Explanation:
         decided: the numbers of the predicted labels, where a text can have several; None where it has one. Such an
             explanation is of the decision about its target alone.
         golds: the numbers of the right labels, where a text can have several and they are known.
+        joined: the numbers of the words that no white space parts from the word before, as in Chinese.
     """
 
     words: list[str]
@@ -42,6 +43,12 @@ class Explanation:
     cut: bool = False
     decided: tuple[int, ...] | None = None
     golds: tuple[int, ...] | None = None
+    joined: Collection[int] = ()
+
+    @property
+    def spaces(self) -> list[str]:
+        """What stands before each word: a space, or nothing before the first word and where words are joined."""
+        return [" " if number and number not in self.joined else "" for number in range(len(self.words))]
 
     @property
     def predicted(self) -> int:
@@ -68,7 +75,7 @@ class Explanation:
             label=f"{'' if self.is_predicted else 'not '}{self.labels[self.predicted]} "
             f"({self.probabilities[self.predicted]:.2f})",
             about=name if self.target == self.predicted else f"{name} for {self.labels[self.target]}",
-            words=self.coloured(name), second=self.second,
+            words=zip(self.spaces, self.coloured(name), strict=True), count=len(self.words), second=self.second,
         )  # fmt: skip
 
     def coloured(self, explainer: str) -> list[tuple[str, str, str]]:
@@ -95,6 +102,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
         right = None if golds is None else [labels[number] for number in golds]
     return {
         "row": explanation.row, "words": explanation.words, "second": explanation.second, "cut": explanation.cut,
+        **({"joined": sorted(explanation.joined)} if explanation.joined else {}),
         "predicted": predicted, "explained": labels[explanation.target], "label": right,
         "probabilities": {
             label: finite(round(float(value), 6))
@@ -118,10 +126,11 @@ def explanation_of(row: Mapping[str, Any]) -> Explanation:
             {name: _numbers(scores) for name, scores in row["scores"].items()}, number, bool(row["cut"]),
             tuple(map(labels.index, predicted)) if several else None,
             tuple(map(labels.index, right)) if several and right is not None else None,
+            frozenset(row.get("joined", ())),
         )  # fmt: skip
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no explanation ({type(error).__name__}: {error})") from error
-    whole = all(value is None or type(value) is int for value in (second, number))
+    whole = all(value is None or type(value) is int for value in (second, number, *explanation.joined))
     one_each = all(len(scores) == len(words) for scores in explanation.scores.values())
     if not (whole and one_each and all(isinstance(word, str) for word in words)):
         raise ValueError("no explanation: rows are numbers, words are texts, and each has one score of an explainer")

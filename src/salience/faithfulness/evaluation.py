@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress
 from numbers import Integral
 
 import numpy as np
 
 from salience.classify import TextClassifier
 from salience.classify.classifier import classifier_of
-from salience.data.encoding import Encoded, Words
+from salience.data.encoding import Encoded, Segmenter, Spans, Words, put_together
 from salience.data.labels import WHOLE_NUMBER
 from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import InputError, counted, listed, unknown
@@ -25,7 +24,6 @@ from salience.explainers.explain import (
     explain_classes,
     explain_words,
     functions_named,
-    words_of,
 )
 from salience.faithfulness import Metric, default_metrics, metrics_named
 from salience.faithfulness.accuracy import right_alone, right_without
@@ -54,6 +52,7 @@ def evaluate(
     pieces: str = "sum",
     curves: bool = False,
     seed: int = 0,
+    segmenter: Segmenter | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> Evaluation:
     """Tests explanations: removes the words that an explainer scores highest and asks a judge again.
@@ -84,6 +83,7 @@ def evaluate(
         curves: also compute the judge's accuracy over the number of words; this takes up to 2 * `most` passes per text
             and explainer.
         seed: seeds the random scores and the draw of texts.
+        segmenter: gives the words of a text, as of `salience.explain`.
         say: is given progress messages.
 
     Raises:
@@ -97,7 +97,9 @@ def evaluate(
         evaluation = salience.evaluate(classifier, texts, labels, explainers=("gradient", "occlusion"))
         evaluation["gradient"].metrics["comprehensiveness"].mean
     """
-    classifier, judge = classifier_of(classifier), None if judge is None else classifier_of(judge)
+    classifier = classifier_of(classifier, segmenter)
+    if judge is not None:
+        judge = replace(classifier_of(judge), spans=classifier.word_spans)
     given = labelled(texts, labels, classifier)
     functions, several = functions_named(explainers), classifier.multi_label
     known = what_is_known(given, several)
@@ -194,6 +196,7 @@ class WholeTexts:
 
     texts: Texts
     cut: np.ndarray  # (N,) bool, whether something of a text is not read
+    spans: Spans
     empty: str = ""  # the text that stands for one of which nothing is left
 
     def __len__(self) -> int:
@@ -205,10 +208,7 @@ class WholeTexts:
 
     @cached_property
     def words(self) -> Words:
-        """The words of the texts, which are parts of no tokens here."""
-        found = words_of(self.texts)
-        names, second = [words for words, _ in found], [place for _, place in found]
-        return Words(np.zeros(0, np.int32), np.array(list(map(len, names)), np.int64), names, second)
+        return Words.of(self.texts, self.spans)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> WholeTexts:
         return replace(self, texts=self.texts.take(rows), cut=self.cut[np.asarray(rows, int)])
@@ -220,7 +220,8 @@ class WholeTexts:
             between = words.second[row]
             parts = [slice(None)] if between is None else [slice(between), slice(between, None)]
             for column, part in zip(columns, parts, strict=True):
-                column.append(" ".join(compress(words.names[row][part], own[part])))
+                joined = {number - (part.start or 0) for number in words.joined[row]}
+                column.append(put_together(words.names[row][part], joined, own[part]))
             if not own.any():
                 columns[0][-1] = self.empty
         return replace(self, texts=Texts(columns[0], None if len(columns) == 1 else columns[1]))
@@ -237,7 +238,8 @@ def reading_of(classifier: TextClassifier, asked: Asked, rows: np.ndarray | None
         tokenizer = classifier.tokenizer
         nothing = "" if tokenizer.num_special_tokens_to_add() else tokenizer.unk_token or tokenizer.pad_token
         cut = classifier.read(asked.texts).cut_texts
-        texts, ask = WholeTexts(asked.texts, cut, nothing), lambda whole: judge.predict_proba(whole.texts)
+        whole_texts = WholeTexts(asked.texts, cut, judge.word_spans, nothing)
+        texts, ask = whole_texts, lambda whole: judge.predict_proba(whole.texts)
     else:
         texts, ask = classifier.encode(asked.texts, words=True), judge.probabilities
     return Reading(texts, ask, classifier.empty_token, rows, asked.targets, classifier.decisions, asked.owners)

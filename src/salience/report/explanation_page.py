@@ -22,6 +22,7 @@ def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
             counted = "decisions"  # of which a text can have several
         rows.append({
             "row": explanation.row, "words": explanation.words, "second": explanation.second, "cut": explanation.cut,
+            "spaces": explanation.spaces if explanation.joined else None,
             "gold": explanation.gold, "target": explanation.target, "predicted": explanation.predicted,
             "not": not explanation.is_predicted, "right": explanation.right,
             "probabilities": [finite(round(float(value), 4)) for value in explanation.probabilities],

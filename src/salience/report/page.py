@@ -209,13 +209,15 @@ def cut(text: str, longest: int = SHOWN) -> tuple[str, str]:
 
 def heat_map(explanation: Explanation, explainer: str, styles: Styles) -> dict[str, Any]:
     """The words of an explanation: their texts, scores and classes, those that are shown and those on demand."""
+    spaces = explanation.spaces
     words = [
-        (text, score, f"word {styles.class_of(f'background: {shade}')}{' second' * (number == explanation.second)}")
+        (spaces[number], text, score,
+         f"word {styles.class_of(f'background: {shade}')}{' second' * (number == explanation.second)}")
         for number, (text, score, shade) in enumerate(explanation.coloured(explainer))
-    ]
-    length, fits = -1, len(words)
+    ]  # fmt: skip
+    length, fits = 0, len(words)
     for number, word in enumerate(explanation.words):
-        length += len(word) + 1
+        length += len(spaces[number] + word)
         if length > SHOWN and fits == len(words):
             fits = max(number, 1)
     return {"start": words[:fits], "rest": words[fits:], "cut": explanation.cut}

@@ -77,9 +77,10 @@ def explanation_line(explanation: Explanation) -> Text:
         line.append(f"[for {names[explanation.target]}] ")
     scores = next(iter(explanation.scores.values()))
     decisive = {index for index in np.argsort(-scores, kind="stable")[:DECISIVE].tolist() if scores[index] > 0}
+    spaces = [*explanation.spaces[1:], " "]
     for index, word in enumerate(map(printable, explanation.words)):
         if index == explanation.second:
             line.append("| ")
         line.append(f"*{word}*" if index in decisive else word, style="bold yellow" if index in decisive else "")
-        line.append(" ")
+        line.append(spaces[index])
     return line

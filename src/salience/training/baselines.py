@@ -6,6 +6,7 @@ Each takes the training rows, the test rows and the number of classes C, and giv
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from salience.classify.frozen_encoder import FrozenEncoder, KeptEncoder
+from salience.data.encoding import UNSPACED, word_spans
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.scores.labels import labels_of
@@ -76,12 +78,21 @@ def majority_probabilities(training: Texts, test: Texts, classes: int) -> np.nda
     return np.tile(shares.astype(np.float32), (len(test), 1))
 
 
+def terms(text: str) -> list[str]:
+    """Words and signs of a text, each by itself; of scripts without spaces, its words."""
+    found = list[str]()
+    for start, end in word_spans(text) if UNSPACED.search(text) else [(0, len(text))]:
+        word = text[start:end]
+        found += [word] if UNSPACED.search(word) else re.findall(r"\w+|[^\w\s]", word)
+    return found
+
+
 def tfidf_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarray:
     """Logistic regression on TF-IDF features of words and word pairs: probabilities (N, C) float32."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     words = TfidfVectorizer(
-        ngram_range=(1, 2), sublinear_tf=True, max_features=FEATURES, token_pattern=r"(?u)\w+|[^\w\s]"
+        ngram_range=(1, 2), sublinear_tf=True, max_features=FEATURES, tokenizer=terms, token_pattern=None
     )
     features = words.fit_transform(joined(training))
     return regression_probabilities(features, training.known_labels, words.transform(joined(test)), classes)

@@ -19,7 +19,7 @@ from rich.table import Table
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from salience.data.encoding import SPECIAL, encode_texts, word_spans
+from salience.data.encoding import SPECIAL, encode_texts, spaced_spans
 from salience.errors import InputError, counted, quoted
 from salience.explainers.explain import explain_tokens
 from salience.report.pictures import COLOURS, HoverTexts, Marks, numbers
@@ -90,7 +90,7 @@ def tagger_named(name: str | None) -> Tagger:
 
 def given_tags(text: str, tags: Sequence[str], row: int) -> Tagged:
     """The tagged words of a text with one tag for each word between white space; `row` is for messages."""
-    spans = word_spans(text)
+    spans = spaced_spans(text)
     if len(spans) != len(tags):
         raise InputError(
             f"row {row} has {counted(len(spans), 'word')}, separated by white space, but {counted(len(tags), 'tag')}: "

@@ -45,6 +45,9 @@ function verdictOf(row) {
   return verdict;
 }
 
+function spaceBefore(row, index) { return row.spaces ? row.spaces[index] : index ? " " : ""; }
+function wordsOf(row) { return row.words.map((word, index) => spaceBefore(row, index) + word).join(""); }
+
 function textOf(row) {
   const text = element("div", undefined, "text");
   const scores = row.scores[explainer.selectedIndex];
@@ -53,9 +56,9 @@ function textOf(row) {
     const part = element("span", word, index === row.second ? "word second" : "word");
     part.style.background = colour(scores[index] / largest);
     part.title = scores[index] === null ? "unknown" : scores[index].toPrecision(3);
-    text.append(part, " ");
+    text.append(spaceBefore(row, index), part);
   });
-  if (row.cut) text.append(element("span", "(the rest was not read)", "row"));
+  if (row.cut) text.append(" ", element("span", "(the rest was not read)", "row"));
   text.dir = "auto";
   return text;
 }
@@ -80,7 +83,7 @@ function show(event) {
   // Another explainer keeps the reader's place; another search or order starts at the top.
   const kept = event && event.target === explainer ? shown : 0;
   const wanted = search.value.trim().toLowerCase();
-  selected = data.rows.filter(row => !wanted || row.words.join(" ").toLowerCase().includes(wanted)
+  selected = data.rows.filter(row => !wanted || wordsOf(row).toLowerCase().includes(wanted)
     || data.labels[row.predicted].toLowerCase() === wanted);
   if (order.value === "unsure") selected.sort((a, b) => confidence(a) - confidence(b));
   if (order.value === "sure") selected.sort((a, b) => confidence(b) - confidence(a));
