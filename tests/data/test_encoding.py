@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import families
 from salience.data.batching import Collator, LengthGrouped, in_order, padded
 from salience.data.encoding import SPECIAL, encode_texts, word_spans
+from salience.data.long_texts import passages
+from salience.data.texts import Texts
 
 TEXTS = ["a lovely film about dogs", "", "dull", "the film unbelievablyy long , told twice told twice"]
 PAIRS = ["told twice", "the film", "", "a lovely film about old dogs"]
@@ -32,6 +36,34 @@ def test_encoding_is_what_the_tokenizer_gives_text_by_text(monkeypatch):
                 assert item["labels"] == row % 2
                 assert encoded.cut[row] == (longest is not None and whole > longest)
     assert encode_texts(TOKENIZER, []).lengths.tolist() == []
+
+
+@given(st.lists(st.integers(0, 12), max_size=30), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_a_tokenizer_is_given_so_many_characters_at_a_time(lengths, pairs):
+    """In every call, of heads and of windows, unless one text has more; what is found is that of one call."""
+    texts = ["film " * length for length in lengths]
+    given = Texts(texts, ["told " * length for length in lengths[::-1]] if pairs else None)
+    whole = encode_texts(TOKENIZER, *given.columns, max_length=16), passages(TOKENIZER, given, 16, "windows")
+    asked: list[int] = []
+
+    class Asked(type(TOKENIZER)):
+        def __call__(self, *columns, **settings):
+            asked.append(sum(len(text) for column in columns for text in column))
+            return super().__call__(*columns, **settings)
+
+    tokenizer = Asked(tokenizer_object=TOKENIZER.backend_tokenizer, model_input_names=TOKENIZER.model_input_names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("salience.data.encoding.CHARACTERS", 40)
+        encoded = encode_texts(tokenizer, *given.columns, max_length=16)
+        assert [list(each["input_ids"]) for each in encoded] == [list(each["input_ids"]) for each in whole[0]]
+        assert encoded.cut.tolist() == whole[0].cut.tolist()
+        longest = max([40, *(sum(map(len, row)) for row in zip(*given.columns, strict=True))])
+        assert max(asked, default=0) <= longest
+        asked.clear()
+        found = passages(tokenizer, given, 16, "windows")
+        assert found.texts == whole[1].texts and found.owners.tolist() == whole[1].owners.tolist()
+        assert max(asked, default=0) <= 2 * longest  # a text in windows has parts of it twice
 
 
 def test_words_are_those_of_the_characters_of_each_token():

@@ -104,7 +104,7 @@ def test_white_space_that_has_tokens_has_no_words(long):
 
 def test_many_texts_are_tokenised_in_parts(monkeypatch):
     whole = passages(TOKENIZER, worked(), 12, "windows")
-    monkeypatch.setattr("salience.data.long_texts.CHUNK", 1)
+    monkeypatch.setattr("salience.data.encoding.CHUNK", 1)
     parts = passages(TOKENIZER, worked(), 12, "windows")
     assert parts.texts == whole.texts and parts.owners.tolist() == whole.owners.tolist()
 

@@ -17,7 +17,8 @@ from salience.data.texts import Texts
 from salience.errors import InputError, counted, quoted
 
 SPECIAL = -1  # in `Words.of_tokens`: the token is a part of no word
-CHUNK = 1000  # texts tokenised in one call
+# Texts, and characters, that are tokenised in one call. What a tokenizer gives has a hundred times their bytes.
+CHUNK, CHARACTERS = 1000, 1 << 20
 _turn = Lock()  # of threads that tokenise
 Span = tuple[int, int]  # the first character of a word, and the character after its last
 Spans = Callable[[str], list[Span]]  # the words of a text, in order and without overlaps
@@ -48,7 +49,7 @@ def word_spans(text: str, tokenizer=None) -> list[Span]:
         return spans
     inside = set[int]()  # of a token
     if tokenizer is not None:
-        (encoding,) = tokenizer([text], add_special_tokens=False, truncation=False, verbose=False).encodings
+        (encoding,) = encodings_of(tokenizer, [[text]], add_special_tokens=False, truncation=False)
         inside.update(place for start, end in encoding.offsets for place in range(start + 1, end))
     found = list[Span]()
     for first, last in spans:
@@ -279,6 +280,19 @@ def encodings_of(tokenizer, columns: Sequence[Sequence[str]], **settings) -> lis
         return tokenizer(*columns, verbose=False, **settings).encodings
 
 
+def chunks(columns: Sequence[Sequence[str]]) -> Iterator[slice]:
+    """Parts of N texts or pairs for a call of a tokenizer: `CHUNK` texts and `CHARACTERS` characters, or one text."""
+    start = size = 0
+    for number, row in enumerate(zip(*columns, strict=True)):
+        own = sum(map(len, row))
+        if number > start and (number - start == CHUNK or size + own > CHARACTERS):
+            yield slice(start, number)
+            start, size = number, 0
+        size += own
+    if len(columns[0]):
+        yield slice(start, len(columns[0]))
+
+
 def encode_texts(
     tokenizer,
     texts: Sequence[str],
@@ -309,18 +323,18 @@ def encode_texts(
     no_ids, no_segments = np.zeros(0, np.int32), np.zeros(0, np.int8)
     ids, segments, types, lengths, cut, words = [no_ids], [no_segments], [no_segments], [], [], []
     columns = Texts(list(texts), None if pairs is None else list(pairs)).columns
-    for start in range(0, len(texts), CHUNK):
-        chunk = [column[start : start + CHUNK] for column in columns]
+    for part in chunks(columns):
+        chunk = [column[part] for column in columns]
         encodings = encodings_of(tokenizer, chunk, truncation=False)
         long = [max_length is not None and len(encoding) > max_length for encoding in encodings]
         if any(long):  # these are tokenised again, since only the tokenizer knows how to shorten a pair
             indices = np.flatnonzero(long)
-            those = [[part[index] for index in indices] for part in chunk]
+            those = [[column[index] for index in indices] for column in chunk]
             again = encodings_of(tokenizer, those, truncation=True, max_length=max_length)
             for index, encoding in zip(indices, again, strict=True):
                 encodings[index] = encoding
         cut += long
-        for number, (encoding, *both) in enumerate(zip(encodings, *chunk, strict=True), start + 1):
+        for number, (encoding, *both) in enumerate(zip(encodings, *chunk, strict=True), part.start + 1):
             if encoding.n_sequences < 2:
                 segment = 1 - np.array(encoding.special_tokens_mask, np.int8)
             else:

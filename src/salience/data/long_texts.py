@@ -15,13 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from salience.data.encoding import Span, Spans, encodings_of, word_spans
+from salience.data.encoding import Span, Spans, chunks, encodings_of, word_spans
 from salience.data.texts import Texts
 
 LONG = ("head", "head-tail", "windows")
 OVERLAP = 0.25  # share of a window that the next one repeats
 SMALLEST = float(np.finfo(np.float32).epsneg) / 2  # half of the distance from 1 to the float32 below it
-CHUNK = 1024  # texts that are tokenised at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +77,9 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str, spans: Spans |
     room = max_length - tokenizer.num_special_tokens_to_add(len(columns) == 2)
     found, owners = list[tuple[Part, ...]](), list[int]()
     shortened = np.zeros(len(texts), bool)
-    for start in range(0, len(texts), CHUNK):
-        chunk = [tokenised(tokenizer, column[start : start + CHUNK]) for column in columns]
-        for number, (own, *other) in enumerate(zip(*chunk, strict=True), start):
+    for some in chunks(columns):
+        chunk = [tokenised(tokenizer, column[some]) for column in columns]
+        for number, (own, *other) in enumerate(zip(*chunk, strict=True), some.start):
             if other:
                 parts, shortened[number] = divided_pair(tokenizer, own, other[0], room, long, spans)
             else:
@@ -101,6 +100,11 @@ def passages(tokenizer, texts: Texts, max_length: int, long: str, spans: Spans |
 def tokenised(tokenizer, texts: list[str]) -> list[Tokenised]:
     encodings = encodings_of(tokenizer, [texts], add_special_tokens=False, truncation=False)
     return [Tokenised(text, encoding.offsets) for text, encoding in zip(texts, encodings, strict=True)]
+
+
+def tokens_of(tokenizer, texts: list[str]) -> list[int]:
+    """How many tokens each of texts has."""
+    return list(map(len, encodings_of(tokenizer, [texts], add_special_tokens=False, truncation=False)))
 
 
 def units_of(whole: Tokenised, own_words: list[Span], longest: int) -> Units:
@@ -136,7 +140,7 @@ def divided(tokenizer, whole: Tokenised, room: int, long: str, spans: Spans) -> 
     while True:
         units = units_of(whole, own_words, aim)
         parts = parted(whole.text, units, aim, long)
-        excess = max(len(part.offsets) for part in tokenised(tokenizer, [part.text for part in parts])) - room
+        excess = max(tokens_of(tokenizer, [part.text for part in parts])) - room
         if excess <= 0 or aim == 1:
             return parts, long != "windows" and len(units.spans) > 1
         aim = max(aim - excess, aim // 2)
@@ -171,7 +175,7 @@ def divided_pair(
         units = units_of(other, own_words, room)
         count = max(bisect_right(units.ends, room // 2), 1)  # at least one
         kept, cut = Part(other.text[: units.spans[count - 1][1]]), count < len(units.spans)
-        taken = min(len(tokenised(tokenizer, [kept.text])[0].offsets), room - 1)
+        taken = min(*tokens_of(tokenizer, [kept.text]), room - 1)
     parts, shortened = divided(tokenizer, longer, room - taken, long, spans)
     return [(kept, part) if swapped else (part, kept) for part in parts], cut or shortened
 

@@ -19,7 +19,7 @@ from salience.classify import TextClassifier
 from salience.classify.classifier import OnnxClassifier
 from salience.classify.onnx_model import OnnxModel
 from salience.data.batching import Collator, padded
-from salience.data.encoding import CHUNK, Encoded
+from salience.data.encoding import Encoded, chunks
 from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.hooks.hooks import evaluating, forward
@@ -85,8 +85,8 @@ def as_served(tokenizer: Tokenizer, texts: Texts) -> Encoded:
     """Texts or pairs as the programs of an export read them: with all token types that the tokenizer knows."""
     given: list[Any] = texts.texts if texts.second is None else list(zip(texts.texts, texts.second, strict=True))
     ids, types, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int8)], []
-    for start in range(0, len(given), CHUNK):
-        for row in tokenizer.encode_batch(given[start : start + CHUNK]):
+    for part in chunks(texts.columns):
+        for row in tokenizer.encode_batch(given[part]):
             ids.append(np.array(row.ids, np.int32))
             types.append(np.array(row.type_ids, np.int8))
             lengths.append(len(row))
