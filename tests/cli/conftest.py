@@ -9,6 +9,7 @@ import pytest
 
 import families
 from browsing import browser  # noqa: F401  a fixture
+from exporting import exports_of
 from labelled import FILLER, WORDS, labelled_rows, rows_of_several, write_csv
 from salience.cli.main import main
 
@@ -47,6 +48,12 @@ def run(place) -> Path:
     folder = place.folder / "run"
     assert main(place.train("--test", place.test, "--estimate", "folds:2", "--output", folder)) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def exported(run) -> dict[str, Path]:
+    """Folders of the exports of the run: in float32, and in int8 whatever it costs."""
+    return exports_of(run)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from test_bad_input import refused
 
 import families
 import salience as package
-from exporting import exports_of, predicted
+from exporting import predicted
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.cli.main import main
 from salience.errors import InputError
@@ -25,12 +25,6 @@ from salience.files import files_in, sha256_of
 from salience.runs.folder import written_by_run
 
 TEXTS = [text for text, _ in labelled_rows(40, seed=3)]
-
-
-@pytest.fixture(scope="session")
-def exported(place, run):
-    """Folders of the exports of a run: in float32, and in int8 whatever it costs."""
-    return exports_of(run)
 
 
 # -------------------------------------------------------------------------------------------------------- predictions
