@@ -26,6 +26,7 @@ def eager_attention(model: nn.Module, batch, family: str) -> list[list[Tensor]]:
     """
     own = copy.deepcopy(model).eval()
     own.set_attn_implementation("eager")
+    own.config._attn_implementation = "eager"  # where Falcon looks it up, which does not let it be set
     found = []
     for row, length in enumerate(batch.attention_mask.sum(1).tolist()):
         alone = [part[row : row + 1, :length] for part in (batch.input_ids, batch.attention_mask, batch.segment)]

@@ -76,7 +76,7 @@ def test_every_layer_and_head_is_the_models_own(family, shape):
     assert not any(close(first, second, 1e-3) for at, first in enumerate(seen) for second in seen[:at])
 
 
-@pytest.mark.parametrize("kind", ["EuroBert", "GPT2", "Mistral", "Qwen2"])
+@pytest.mark.parametrize("kind", ["CTRL", "EuroBert", "Falcon", "GPT2", "Mistral", "Qwen2"])
 @pytest.mark.parametrize("shape", ["ragged, and more padding", "alone"])
 def test_the_attention_of_models_without_an_embedding_block_and_of_decoders_is_their_own(shape, kind):
     """Without padding, no mask says that a decoder's tokens attend to none after them; heads can share keys."""

@@ -219,14 +219,14 @@ def test_integrated_gradients_add_up_to_what_the_words_add(name):
 # ------------------------------------------------------------------------------- models without an embedding block
 
 
-@pytest.mark.parametrize("kind", ["EuroBert", "GPT2", "Mistral", "Qwen2", "XLM"])
+@pytest.mark.parametrize("kind", ["CTRL", "EuroBert", "Falcon", "GPT2", "Mistral", "Qwen2", "XLM"])
 def test_without_an_embedding_block_the_gradient_is_that_of_the_word_vectors(kind):
     """Of a text alone, which can be given as vectors; it says the same among others."""
     model, own = families.other(kind).double(), replace(families.batch([5, 2, 9]), token_type_ids=None)
     scores = {name: EXPLAINERS[name](model, own) for name in ("gradient", "gradient-x-input", "integrated-gradients")}
     for row, length in enumerate(own.attention_mask.sum(1).tolist()):
         words = model.get_input_embeddings()(own.input_ids[row : row + 1, :length]).detach().requires_grad_()
-        given = {"inputs_embeds": words, "attention_mask": own.attention_mask[row : row + 1, :length]}
+        given = {"inputs_embeds": words.clone(), "attention_mask": own.attention_mask[row : row + 1, :length]}
         model(**given).logits.log_softmax(1)[0, own.labels[row]].backward()
         assert torch.allclose(scores["gradient"][row, :length], words.grad[0].norm(dim=1).float(), 1e-4, 1e-5)
         of_words = (words * words.grad)[0].sum(1).float()

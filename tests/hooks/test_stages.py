@@ -3,17 +3,34 @@
 import pytest
 import torch
 from torch import nn
+from transformers import AutoModelForSequenceClassification
 
 import families
+import families_page
 from salience import METHODS, mixed, plain
-from salience.hooks.stages import stages
+from salience.hooks.stages import layers_of, stages
 from salience.mixing import forwarding
+from salience.training.head import last_map
 
 
 @pytest.mark.parametrize("family", families.MODELS)
 def test_the_head_is_the_last_linear_map_of_the_model(family):
     model = families.MODELS[family]()
     assert stages(model)["sentence"] is [part for part in model.modules() if isinstance(part, nn.Linear)][-1]
+
+
+@pytest.mark.parametrize("kind", ["camembert", "jina_embeddings_v3", "xlm-roberta"])
+def test_the_head_is_found_where_a_model_has_it_before_its_encoder(kind, tmp_path):
+    model = AutoModelForSequenceClassification.from_pretrained(families_page.save(tmp_path, kind))
+    assert next(iter(model.named_children()))[0] == "classifier"
+    assert stages(model)["sentence"] is last_map(model) is model.classifier.out_proj
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("xlm", "parts of its 2 layers"), ("funnel", "has no list of 2 layers")])
+def test_lists_of_parts_of_layers_and_of_blocks_are_no_layers(kind, reason, tmp_path):
+    model = AutoModelForSequenceClassification.from_pretrained(families_page.save(tmp_path, kind))
+    with pytest.raises(ValueError, match=reason):
+        layers_of(model)
 
 
 def visited(monkeypatch, work) -> int:

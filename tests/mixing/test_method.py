@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
-from transformers import TrainingArguments
+from transformers import AutoModelForSequenceClassification, TrainingArguments
 
+import families_page
 from families import FAMILIES, batch, tiny_tokenizer
-from salience import METHODS, AttentionMix, DropMix, Mix, MixTrainer, RandomUNK, TMix
+from salience import METHODS, AttentionMix, DropMix, EmbedMix, Mix, MixTrainer, RandomUNK, TMix, WordMixup
 from salience.errors import InputError
 from salience.mixing import Method, dry_run, rank_heads
 from salience.mixing.choosing import choose_method
@@ -166,3 +167,19 @@ def test_a_dry_run_changes_nothing(name):
 def test_a_value_that_a_method_does_not_take_is_one_line(name, options, words):
     with pytest.raises(InputError, match=f"--method {name}.*{words}"):
         choose_method(name, options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "reason"),
+    [
+        ("longformer", EmbedMix(), "states at level 'embeddings' are not one for each token of each text"),
+        ("squeezebert", WordMixup(), "a text that is exchanged for another at level 'words' is not read as the other"),
+        ("squeezebert", TMix(levels=(1,)), "a text that is exchanged for another at level 1 is not read as the other"),
+        ("xlm", EmbedMix(), "has no embedding block"),
+    ],
+)
+def test_a_level_at_which_a_model_would_not_mix_is_refused(kind, method, reason, tmp_path):
+    """Longformer pads texts itself, and the others read masks and positions in places of their own."""
+    model = AutoModelForSequenceClassification.from_pretrained(families_page.save(tmp_path, kind))
+    with pytest.raises(InputError, match=f"{type(method).__name__} cannot be used with this model: .*{reason}"):
+        dry_run(method, model, replace(batch([5, 2]), token_type_ids=None))

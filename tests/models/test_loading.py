@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from transformers import pipeline
 
 import families
+import families_page
 import salience
 from salience import Batch
 from salience.data.batching import Collator
@@ -322,6 +323,65 @@ def test_positions_that_are_counted_from_the_padding_keep_it(tmp_path):
     tokenizer.save_pretrained(tmp_path)
     model, tokenizer = load_trained(tmp_path)
     assert model.config.pad_token_id == tokenizer.pad_token_id == families.ROBERTA_SPECIALS["[PAD]"]
+
+
+# What a model says of itself is compared, and its code is tried, when it is loaded.
+
+BOTH = [load_trained, partial(load_classifier, labels=["0", "1"])]
+
+
+@pytest.mark.parametrize("load", BOTH)
+def test_a_tokenizer_with_tokens_that_the_model_has_no_vector_for_is_refused(load, tmp_path):
+    families.save_tiny_model(tmp_path, TEXTS)
+    tokenizer = families.tiny_tokenizer(TEXTS)
+    size = len(tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<unused>"]})  # no text gets it
+    tokenizer.save_pretrained(tmp_path)
+    assert load(str(tmp_path))[0].num_labels == 2
+    families.tiny_tokenizer([*TEXTS, "another"]).save_pretrained(tmp_path)
+    with pytest.raises(InputError, match=f"has vectors for {size} tokens, and its tokenizer has {size + 1}: take"):
+        load(str(tmp_path))
+
+
+@pytest.mark.parametrize("load", BOTH)
+def test_labels_that_are_not_counted_from_0_are_refused(load, tmp_path):
+    families.save_tiny_model(tmp_path, TEXTS)
+    changed(tmp_path, lambda config: config | {"id2label": {"1": "a", "2": "b"}, "label2id": {"a": 1, "b": 2}})
+    with pytest.raises(InputError, match=r"id2label in its config.json has the numbers 1, 2, .* number them 0 to 1"):
+        load(str(tmp_path))
+
+
+def test_outputs_of_a_regression_are_no_classes(tmp_path):
+    families.save_tiny_model(tmp_path, TEXTS)
+    changed(tmp_path, lambda config: config | {"problem_type": "regression"})
+    with pytest.raises(InputError, match="regression"):
+        load_trained(tmp_path)
+    notes = []
+    before = load_file(tmp_path / "model.safetensors")["classifier.weight"]
+    model, _ = load_classifier(str(tmp_path), ["LABEL_0", "LABEL_1"], note=notes.append)
+    assert not torch.equal(model.classifier.weight, before)
+    assert [note.endswith("its head is drawn anew") and "(regression)" in note for note in notes] == [True]
+
+
+@pytest.mark.parametrize("load", BOTH)
+def test_an_error_of_a_models_code_is_one_line(load, tmp_path):
+    """Nystromformer with landmarks reads texts of one length alone, and none with padding."""
+    families_page.save(tmp_path, "nystromformer", num_landmarks=8, segment_means_seq_len=64)
+    with pytest.raises(
+        InputError, match=r"cannot use the model .*: a trial with a short text ended in RuntimeError: "
+    ):
+        load(str(tmp_path))
+
+
+def test_a_model_without_a_longest_text_has_none(tmp_path):
+    """XLNet says -1."""
+    assert longest_text(*load_trained(families_page.save(tmp_path, "xlnet")), 10**5) == 10**5
+
+
+def test_a_model_that_a_short_text_changes_says_so(tmp_path):
+    """BigBird's attention, which is written as it is used."""
+    model, _ = load_trained(families_page.save(tmp_path, "big_bird"))
+    assert model.config.attention_type == model.bert.attention_type == "original_full"
 
 
 # The head of a classifier is known by the names of its labels.

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import families
+import families_page
 from labelled import FILLER, WORDS, labelled_rows, rows_of_several, write_csv
 from salience.classify import TextClassifier
 from salience.classify.frozen_encoder import sentence_vectors
@@ -30,6 +31,7 @@ from salience.training.prepare import (
     prepare,
     silent,
     training_arguments,
+    try_longest,
 )
 from salience.training.recipe import Plan, Recipe, default_rates, default_steps
 from salience.training.run import prepare_files
@@ -289,3 +291,32 @@ def test_a_better_encoder_in_the_cache_is_told(tmp_path, monkeypatch):
         prepare_files(Recipe(place, model=model, device="cpu", steps=1), notes.append)
         assert sum(preparing.BETTER in line for line in notes) == told == len(asked)
         asked.clear()
+
+
+@pytest.mark.parametrize("part", ["training", "test"])
+def test_the_longest_text_is_tried_before_training(part, tmp_path):
+    """MPT's biases of distance are of 16 tokens, and its other settings name no length."""
+    model = families_page.save(tmp_path / "tiny", "mpt", max_seq_len=16)
+    short, long = labelled_rows(12), [("the team won " * 7, "sport")]
+    files = {
+        "data": write_csv(tmp_path / "train.csv", short + long * (part == "training")),
+        "test": write_csv(tmp_path / "test.csv", short + long * (part == "test")),
+    }
+    recipe = Recipe(**{role: str(file) for role, file in files.items()}, model=str(model), device="cpu")
+    tried = "a trial with two texts, the longest of which has [0-9]+ tokens, ended in RuntimeError: The size of tensor"
+    with pytest.raises(InputError, match=tried):
+        prepare_files(recipe)
+
+
+def test_a_trial_leaves_the_model_as_it_is(tmp_path):
+    """Its weights, their gradients, its mode, and the random numbers that are drawn next."""
+    model = families.build("bert", dropout=0.5)
+    classifier = TextClassifier(model, families.tiny_tokenizer(["the team won a cup"]), 16)
+    encoded = classifier.encode(["the team", "", "the team won a cup"])
+    weights, state = [weight.clone() for weight in model.parameters()], torch.get_rng_state()
+    for training in (True, False):
+        model.train(training)
+        try_longest("tiny", classifier, [encoded])
+        assert model.training == training and torch.equal(torch.get_rng_state(), state)
+        assert all(map(torch.equal, model.parameters(), weights))
+        assert all(weight.grad is None for weight in model.parameters())

@@ -37,7 +37,8 @@ class IntegratedGradients(WithLogits):
             for step in range(self.steps):
                 point = torch.lerp(start, end, (step + 0.5) / self.steps)
                 point = point.detach().requires_grad_()
-                with torch.enable_grad(), rewriting(model, "embeddings", lambda _: point):  # noqa: B023  # called here
+                # The function is called here. A copy, because CTRL scales its embeddings in place.
+                with torch.enable_grad(), rewriting(model, "embeddings", lambda _: point.clone()):  # noqa: B023
                     value = log_likelihood(model, forward(model, batch), target).sum()
                 total += torch.autograd.grad(value, point)[0].float()  # d ln p(class) / dx at the point
         scores = of_tokens((difference * total / self.steps).sum(-1), batch)

@@ -258,6 +258,7 @@ def from_output(model: nn.Module, batch: Batch, layer: int, head: int | None) ->
         raise Reached
 
     try:
+        config._attn_implementation = "eager"  # Falcon adds the mask of the fused one, which is bool, to the scores
         with observing(model, layer + 1, see), suppress(Reached):
             forward(model, batch, output_attentions=True)
     finally:

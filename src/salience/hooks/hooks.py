@@ -87,7 +87,7 @@ def reading(model: nn.Module, level: str | int) -> Iterator[Reading]:
                 value = value.detach().requires_grad_()
             value.retain_grad()
         record._value = value
-        return value
+        return value.clone()  # CTRL scales its embeddings in place
 
     with rewriting(model, level, keep):
         yield record
@@ -98,6 +98,8 @@ def rewriting(model: nn.Module, level: str | int, function: Callable[[Tensor], T
     """Inside the `with`, the representation at `level` is replaced by `function` of it, which keeps its shape."""
 
     def output(result):
+        if not isinstance(result, Tensor | tuple):  # as the dictionaries of SqueezeBERT
+            raise ValueError(f"what it has at level {level!r} is a {type(result).__name__}, and no states")
         return (function(result[0]), *result[1:]) if isinstance(result, tuple) else function(result)
 
     def pooled(call: int, arguments: tuple):

@@ -49,10 +49,10 @@ def stages(model: nn.Module) -> dict[str | int, nn.Module]:
     Raises:
         ValueError: the model's embedding block or layers are not recognised.
     """
-    classifier, encoder = unwrapped(model), encoder_of(model)
-    if not hasattr(encoder, "embeddings"):
-        raise ValueError(f"{type(classifier).__name__} has no embedding block that salience recognises")
+    classifier = unwrapped(model)
     words, embeddings = embeddings_of(model)
+    if embeddings is words:  # XLM calls the table so; what is added to it elsewhere would miss the longer partner
+        raise ValueError(f"{type(classifier).__name__} has no embedding block that salience recognises")
     return {"words": words, "embeddings": embeddings, **layers_of(model), "sentence": next(linear_maps(classifier))}
 
 
@@ -101,8 +101,10 @@ def linear_maps(module: nn.Module) -> Iterator[nn.Linear]:
     """The linear maps of a model, the last one first: the head is found without a walk through the encoder.
 
     Every step looks up the stages several times, and a walk through all modules takes as long as some layers on a GPU.
+    The encoder comes after the head, before which CamemBERT has it.
     """
-    for child in reversed(list(module.children())):
+    children, encoder = list(module.children())[::-1], getattr(module, "base_model", None)
+    for child in sorted(children, key=lambda child: child is encoder):
         yield from linear_maps(child)
     if isinstance(module, nn.Linear):
         yield module
@@ -128,14 +130,16 @@ def encoder_layers(encoder: PreTrainedModel) -> list[nn.Module]:
     """The layers of an encoder in order, a pooling layer included; one that is called several times, so many times."""
     number = encoder.config.num_hidden_layers
     groups = getattr(encoder.config, "num_hidden_groups", None)
-    lists = (module for module in encoder.modules() if isinstance(module, nn.ModuleList))  # found early in the walk
-    if groups is not None:  # ALBERT shares weights between layers
-        shared = next(group for group in lists if len(group) == groups)
-        return [shared[index * groups // number] for index in range(number)]
-    try:
-        return list(next(layers for layers in lists if len(layers) == number))
-    except StopIteration:
-        raise ValueError(f"{type(encoder).__name__} has no list of {number} layers") from None
+    wanted = number if groups is None else groups  # ALBERT shares weights between layers
+    for module in encoder.modules():  # they are found early in the walk
+        lists = [each for each in module.children() if isinstance(each, nn.ModuleList) and len(each) == wanted]
+        if len(lists) > 1:  # XLM has all attentions in one list and all feed-forward networks in another
+            raise ValueError(f"{type(encoder).__name__} has lists of parts of its {number} layers, and none of layers")
+        if lists and not isinstance(lists[0][0], nn.ModuleList):  # Funnel has blocks of layers
+            return (
+                list(lists[0]) if groups is None else [lists[0][index * groups // number] for index in range(number)]
+            )
+    raise ValueError(f"{type(encoder).__name__} has no list of {number} layers")
 
 
 def depth(model: nn.Module) -> int:

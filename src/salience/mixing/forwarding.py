@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from salience.batch import Batch
 from salience.errors import InputError, one_line
 from salience.hooks.hooks import check_recomputation, evaluating, forward, rewriting, rewriting_arguments
+from salience.hooks.shared_layers import trunk_level
 from salience.hooks.stages import encoder_of, stages, whole_level
 from salience.mixing.method import Method
 from salience.mixing.mix import Mix
@@ -36,6 +37,8 @@ def forward_mixed(model: nn.Module, batch: Batch, mix: Mix) -> Tensor:
     padding = ~batch.attention_mask.bool()[..., None] if isinstance(level, int) and forgets_padding(model) else None
 
     def blend(own: Tensor) -> Tensor:
+        if own.dim() == 3 and own.shape[:2] != batch.input_ids.shape:  # Longformer pads by itself, XLNet transposes
+            raise ValueError(f"its states at level {level!r} are not one for each token of each text")
         if mix.dropout is not None and model.training:
             own = mix.dropout(own)
         return mix.blend(own if padding is None else own.masked_fill(padding, 0))
@@ -58,9 +61,24 @@ def dry_run(method: Method, model: nn.Module, batch: Batch) -> None:
             with torch.no_grad():
                 for level in getattr(method, "levels", [mix.level]):  # of which a training step draws one
                     forward_mixed(model, batch, replace(mix, level=level))
-    except (ValueError, TypeError) as error:
-        reason = one_line(error)
-        raise InputError(f"{type(method).__name__} cannot be used with this model: {reason}") from error
+                    for each in {level, trunk_level(model, level)} - {"tokens", None}:
+                        check_exchange(model, batch, each)
+    except Exception as error:  # what a model that this library does not know says of a mixture, too
+        raise InputError(f"{type(method).__name__} cannot be used with this model: {one_line(error, 300)}") from error
+
+
+def check_exchange(model: nn.Module, batch: Batch, level: str | int | float) -> None:
+    """Raises a `ValueError` if a text of which nothing is kept at a level does not become its partner there.
+
+    Such a model reads masks, positions or the text itself in a place that is not known, and no mixture would be right.
+    """
+    level = whole_level(model, level)
+    partner = torch.arange(len(batch), device=batch.input_ids.device).roll(1)
+    none = torch.zeros((), device=partner.device)
+    exchanged = forward_mixed(model, batch, Mix(level, partner, none, none.expand(len(batch))))
+    expected = forward(model, batch)[partner]
+    if (exchanged - expected).abs().max() > 1e-3 * expected.abs().max():
+        raise ValueError(f"a text that is exchanged for another at level {level!r} is not read as the other")
 
 
 def of_both(mask: Tensor, mix: Mix) -> Tensor:

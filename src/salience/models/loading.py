@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.data.batching import Template
 from salience.errors import InputError, listed, nearest, one_line, quoted
 from salience.files import sha256_of
 from salience.hooks.hooks import evaluating, inputs_of
@@ -68,7 +69,7 @@ DROPOUT = (
     "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout",
     "mlp_dropout",
 )  # fmt: skip
-TRIED = 6  # tokens of a text, and of padding, by which a model is tried
+TRIED = 6  # words of a text, and tokens of padding, by which a model is tried
 LONGEST = 512  # default of the number of tokens read of a text: the length that BERT was trained on
 UNLIMITED = 10**9  # tokenizers without a maximum length have a larger one in transformers
 
@@ -239,11 +240,12 @@ def load_classifier(
         "problem_type": (SEVERAL_LABELS if multi_label else ONE_LABEL).problem_type,
     }  # fmt: skip
     stored = load_configuration(name)
+    check_labels(name, stored)
     model, loading_info = _pretrained(AutoModelForSequenceClassification, name, dropout, changes)
     _check_weights(name, model, loading_info)
     model = model.float()
     _match_head(name, model, stored, labels, loading_info, note)
-    return _with_padding(name, model, _untrained_tokenizer(name))
+    return _fitted(name, model, _untrained_tokenizer(name))
 
 
 def _match_head(
@@ -279,12 +281,30 @@ def reorder(linear: nn.Linear, rows: Sequence[int]) -> None:
         weight.copy_(weight[rows])
 
 
+def is_regression(config: PreTrainedConfig) -> bool:
+    """Whether a classifier with this configuration gives numbers, and no labels."""
+    return config.num_labels == 1 or config.problem_type == "regression"
+
+
+def check_labels(name: str, config: PreTrainedConfig) -> None:
+    """Refuses labels that are not those of the outputs 0, 1, ..., such as a map that begins at 1."""
+    numbers = sorted(config.id2label or {})
+    if numbers != list(range(len(numbers))):
+        raise InputError(
+            f"cannot load the model {name!r}: id2label in its config.json has the numbers "
+            f"{listed(map(str, numbers), 5)}, and outputs are counted from 0: number them 0 to {len(numbers) - 1}, in "
+            "the order of the outputs"
+        )
+
+
 def rows_by_name(stored: PreTrainedConfig, labels: Sequence[str]) -> list[int] | None:
     """The row of each label in the head of a classifier with this configuration; None if that has other labels.
 
     Labels are compared by their names; where these differ, without regard to case. `LABEL_1`, by which transformers
     names the second label of a model that does not say what its labels are, is then also the label "1".
     """
+    if is_regression(stored):
+        return None
     own = [str(stored.id2label[number]) for number in range(stored.num_labels)]
     for form in (str, lambda label: label.casefold().removeprefix("label_")):
         names, wanted = [form(label) for label in own], [form(label) for label in labels]
@@ -295,6 +315,8 @@ def rows_by_name(stored: PreTrainedConfig, labels: Sequence[str]) -> list[int] |
 
 def other_labels(name: str, stored: PreTrainedConfig, labels: Sequence[str]) -> str:
     """A line that says so, where a classifier has other labels than the texts."""
+    if is_regression(stored):
+        return f"{name} gives a text numbers (regression), and the texts have labels: its head is drawn anew"
     own = (quoted(stored.id2label[number]) for number in range(stored.num_labels))
     theirs = listed(map(quoted, labels), 5)
     return f"{name} is a classifier of {listed(own, 5)}, and the texts have {theirs}: its head is drawn anew"
@@ -309,7 +331,7 @@ def load_encoder(name: str) -> WithTokenizer:
 
     encoder, loading_info = _pretrained(AutoModel, name)
     _check_weights(name, encoder, loading_info)
-    return _with_padding(name, without_pooling_layer(encoder).float(), _untrained_tokenizer(name))
+    return _fitted(name, without_pooling_layer(encoder).float(), _untrained_tokenizer(name))
 
 
 def load_trained(folder: str | Path) -> WithTokenizer:
@@ -323,9 +345,10 @@ def load_trained(folder: str | Path) -> WithTokenizer:
         model = _loaded(name, lambda: with_saved_head(model.base_model, model_source(name)))
     if model is None:
         raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
-    if model.config.num_labels < 2:
+    if is_regression(model.config):
         raise InputError(f"{name} gives a text a number (regression); use a classifier with at least two labels")
-    return _with_padding(name, model.float(), load_tokenizer(name))
+    check_labels(name, model.config)
+    return _fitted(name, model.float(), load_tokenizer(name))
 
 
 def sentence_pooling(name: str) -> str | None:
@@ -370,7 +393,8 @@ def longest_text(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, ask
     Raises:
         InputError: the model has fewer positions than asked for.
     """
-    positions = getattr(model.base_model.config, "max_position_embeddings", None) or sys.maxsize
+    positions = getattr(model.base_model.config, "max_position_embeddings", None) or 0
+    positions = positions if positions > 0 else sys.maxsize  # XLNet, which has no limit, says -1
     if (padding := _padding_position(model)) is not None:
         positions -= padding + 1
     if asked is not None and asked > positions:
@@ -406,8 +430,8 @@ def _padding_position(model: PreTrainedModel) -> int | None:
     return getattr(table, "padding_idx", None)
 
 
-def _with_padding(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> WithTokenizer:
-    """Gives a model and its tokenizer the same padding token, with which they are saved.
+def _fitted(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> WithTokenizer:
+    """Gives a model and its tokenizer the same padding token, with which they are saved, and tries them.
 
     The heads of GPT-2, Llama and their like find the last token of a text by it. It is that of the tokenizer, or else
     that of the configuration, which goes first where positions are counted from it. If neither names a special token
@@ -420,6 +444,7 @@ def _with_padding(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeni
     named = [tokenizer.pad_token_id, getattr(config, "pad_token_id", None)]
     if _padding_position(model) is not None:
         named.reverse()
+    _check_sizes(name, tokenizer, vectors)
     others = [tokenizer.eos_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id]
     padding = next((number for number in named + others if number in special and number < vectors), None)
     if padding is None:
@@ -430,22 +455,40 @@ def _with_padding(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokeni
     if tokenizer.pad_token_id != padding:
         tokenizer.pad_token = tokenizer.convert_ids_to_tokens(padding)
     config.pad_token_id = padding
-    if reads_padding(model):  # said in the configuration, which copies, runs and exports have too
-        model.config.reads_padding = True
+    _try(name, model, tokenizer)
     return model, tokenizer
 
 
-@torch.no_grad()
-def reads_padding(model: PreTrainedModel) -> bool:
-    """Whether what a model says of a text depends on the padding beside it, beyond rounding; found by trying.
+def _check_sizes(name: str, tokenizer: PreTrainedTokenizerBase, vectors: int) -> None:
+    """Refuses a tokenizer with tokens that the model has no vector for, but for special ones that no text gets."""
+    if len(tokenizer) <= vectors:
+        return
+    template = Template.of(tokenizer)
+    around = {*template.before, *template.between, *template.after}
+    idle = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special} - around
+    if any(number >= vectors and number not in idle for number in tokenizer.get_vocab().values()):
+        raise InputError(
+            f"the model {name!r} has vectors for {vectors:,} tokens, and its tokenizer has {len(tokenizer):,}: take "
+            "the tokenizer that the model was trained with"
+        )
 
-    FNet mixes all positions of a row, and the convolutions of ConvBERT reach over the end of a text.
+
+@torch.no_grad()
+def _try(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
+    """Tries a model on a short text, alone and with padding beside it, and notes in its configuration what is found.
+
+    Copies, runs and exports then have it too. With `reads_padding`, what the model says of a text depends on the
+    padding beside it, beyond rounding: FNet mixes all positions of a row, and the convolutions of ConvBERT reach over
+    the end of a text.
+
+    Raises:
+        InputError: the code of the model ends in an error.
     """
     config: Any = model.config.get_text_config()
-    vectors, end = len(encoder_of(model).get_input_embeddings().weight), getattr(config, "eos_token_id", None)
-    ids = [number for number in range(min(vectors, 100)) if number != config.pad_token_id][-TRIED:]
-    if isinstance(end, int) and end < vectors:  # by which BART and T5 find the end of a text
-        ids = [number for number in ids if number != end] + [end]
+    template, vectors = Template.of(tokenizer), len(encoder_of(model).get_input_embeddings().weight)
+    special = {config.pad_token_id, getattr(config, "eos_token_id", None), *tokenizer.all_special_ids}
+    words = [number for number in range(min(vectors, 100)) if number not in special][-TRIED:]
+    ids = [*template.before, *words, *template.after]
 
     def said(padding: int) -> Tensor:
         row = torch.tensor([[*ids, *[config.pad_token_id] * padding]])
@@ -456,9 +499,17 @@ def reads_padding(model: PreTrainedModel) -> bool:
     with evaluating(model):
         try:
             alone, beside = said(0), said(TRIED)
-        except Exception:  # what cannot be tried so is refused, or not, where it is used
-            return False
-    return bool((alone - beside).abs().max() > 1e-3 * alone.abs().max())
+        except Exception as error:  # of many types
+            raise InputError(
+                f"cannot use the model {name!r}: a trial with a short text ended in {type(error).__name__}: "
+                f"{one_line(error, 300)}"
+            ) from error
+    if (alone - beside).abs().max() > 1e-3 * alone.abs().max():
+        model.config.reads_padding = True
+    # BigBird reads a short text by full attention, and from then on every text; runs are read as in training.
+    kinds = {getattr(module, "attention_type", None) for module in model.modules()} - {None}
+    if len(kinds) == 1 and hasattr(model.config, "attention_type"):
+        (model.config.attention_type,) = kinds
 
 
 def _untrained_tokenizer(name: str) -> PreTrainedTokenizerBase:

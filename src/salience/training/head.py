@@ -24,7 +24,7 @@ from salience.data.encoding import Encoded
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
 from salience.hooks.hooks import evaluating, forward
-from salience.hooks.stages import depth, encoder_of, layers_of, stage, stages, unwrapped
+from salience.hooks.stages import depth, encoder_of, layers_of, linear_maps, stage, stages, unwrapped
 from salience.models.architectures import USUAL, architecture
 from salience.models.loading import (
     load_classifier,
@@ -182,7 +182,7 @@ def frozen_layers(model: nn.Module) -> int:
 def last_map(model: PreTrainedModel) -> nn.Linear:
     """The linear map whose outputs are the logits that the model predicts by."""
     head = architecture(model).predicting_head or unwrapped(model)
-    return [module for module in head.modules() if isinstance(module, nn.Linear)][-1]
+    return next(linear_maps(head))
 
 
 @torch.no_grad()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +23,9 @@ from salience.data.encoding import Encoded
 from salience.data.labels import loss_weights
 from salience.data.task import Task
 from salience.data.texts import Texts
-from salience.errors import InputError
+from salience.errors import InputError, counted, one_line
+from salience.explainers import Occlusion
+from salience.hooks.hooks import forward
 from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
 from salience.mixing.method import lowest_level, resolved
@@ -162,6 +164,8 @@ def prepare(
         encoded[role] = classifier.read(texts)
         if encoded[role].cut.any():
             note(left_out(role, texts, encoded[role], classifier))
+    if not given:  # the models of an estimate are copies of one that was tried
+        try_longest(recipe.model, classifier, encoded.values())
     if (line := foreign_language(classifier.tokenizer, task.training)) is not None:
         note(line)
     plan = plan_of(recipe, task, classifier, given)
@@ -194,7 +198,9 @@ def prepare(
         note(f"all layers are trained: {plan.method} needs what lies below the highest {trained}")
         plan = replace(plan, trained_layers="all")
     if method is not None:
-        dry_run(method, model, as_batch(tokenizer, training, 0, 2))
+        by_length, count = training.lengths.argsort(kind="stable"), len(training)
+        rows = sorted({int(by_length[place]) for place in (count // 4, 3 * count // 4)})
+        dry_run(method, model, Batch(**Collator.of(tokenizer)([training[row] for row in rows])))
     procedure.check(model)
     validation, test = encoded.get("validation"), encoded.get("test")
     return Prepared(plan, classifier, method, training, validation, test, weights, drawn_head, vectors)
@@ -224,6 +230,45 @@ def check_machine(recipe: Recipe) -> None:
             "--precision bf16: the CUDA device of this machine does not support it; use fp16, fp32, or --device cpu"
         )
     check_launcher()
+
+
+def try_longest(name: str, classifier: TextClassifier, parts: Iterable[Encoded]) -> None:
+    """Computes the longest of all texts, and the shortest, as training, prediction and explanation do.
+
+    What fails in the code of a model would end a run in its first step, or after its last one. The random state, the
+    model's mode and its gradients stay as they are.
+
+    Raises:
+        InputError: the model cannot be computed so, or gives no logits of the labels.
+    """
+    model, lengths = classifier.model, [(part, part.lengths) for part in parts]
+    longest, shortest = (
+        part[int(find(of_part))] for part, of_part, find in (
+            (*max(lengths, key=lambda each: each[1].max()), np.argmax),
+            (*min(lengths, key=lambda each: each[1].min()), np.argmin),
+        )
+    )  # fmt: skip
+    rows = [{key: value for key, value in row.items() if key != "labels"} for row in (longest, shortest)]
+    batch = Batch(**Collator.of(classifier.tokenizer)(rows)).to(model.device)
+    two_words = (batch.segment > 0) & ((batch.segment > 0).cumsum(1) < 3)
+    was_training, wanted = model.training, [weight for weight in model.parameters() if weight.requires_grad]
+    try:
+        with torch.random.fork_rng(), torch.enable_grad():
+            model.train()
+            logits = forward(model, batch)
+            torch.autograd.grad(logits.float().square().sum(), wanted, allow_unused=True)
+        Occlusion()(model, replace(batch, segment=batch.segment * two_words))
+    except Exception as error:  # of many types
+        raise InputError(
+            f"the model {name!r} cannot be trained: a trial with two texts, the longest of which has "
+            f"{counted(len(longest['input_ids']), 'token')}, ended in {type(error).__name__}: {one_line(error, 300)}"
+        ) from error
+    finally:
+        model.train(was_training)
+    if logits.shape != (shape := (len(batch), model.config.num_labels)):
+        raise InputError(
+            f"the model {name!r} cannot be trained: its logits are {tuple(logits.shape)}, and not {shape}"
+        )
 
 
 def foreign_language(tokenizer: Any, texts: Texts) -> str | None:
