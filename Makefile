@@ -5,6 +5,7 @@
 #                    once; many more tables and settings (some hours)
 # make test-wheel   installs the wheel into an empty environment of each of PYTHONS, and does the main job there
 # make settings   writes docs/settings.md, which is made from the declarations
+# make families   writes docs/families.md: what works with a tiny model of each type (20 minutes)
 # make docs   builds the site of the documents in site/, in an environment of its own
 # make test-oldest   the tests again, with the oldest versions the package admits
 
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo lint test test-all test-wheel docs settings test-faults test-oldest clean
+.PHONY: setup demo lint test test-all test-wheel docs settings families test-faults test-oldest clean
 
 setup: $(VENV)/installed
 
@@ -47,6 +48,9 @@ test-wheel: setup
 
 settings: setup
 	$(BIN)/python tests/settings_page.py
+
+families: setup
+	$(BIN)/python tests/families_page.py
 
 docs: .venv-docs/installed
 	.venv-docs/bin/mkdocs build --strict

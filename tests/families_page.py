@@ -23,11 +23,14 @@ from documents import ROOT
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience.cli.main import main
 from salience.data.batching import padded
+from salience.errors import InputError
 from salience.explainers import EXPLAINERS
 from salience.hooks.hooks import forward
 from salience.hooks.stages import stages
 from salience.mixing import Mix, forward_mixed
 from salience.mixing.forwarding import check_exchange
+from salience.training.recipe import Recipe
+from salience.training.run import train
 
 FILE = ROOT / "docs" / "families.md"
 WIDTH, POSITIONS = 32, 128
@@ -52,14 +55,11 @@ TINY = (
 # The types, with what they need beside it; None for what they must not be given.
 PLAIN = """
     albert bart bert bloom camembert convbert ctrl deberta deberta-v2 distilbert electra ernie eurobert fnet gemma gpt2
-    gpt_neox gte jina_embeddings_v3 layoutlm llama mistral mobilebert modernbert mpnet mpt mra nomic_bert nystromformer
-    opt phi qwen2 qwen3 rembert roberta roformer squeezebert xlm xlm-roberta yoso"""
+    modernbert mpnet roberta roformer squeezebert xlm xlm-roberta yoso"""
 TYPES: dict[str, dict[str, Any]] = {kind: {} for kind in PLAIN.split()} | {
     "big_bird": {"block_size": 4, "num_random_blocks": 1},
     "falcon": {"head_dim": None},
     "funnel": {"block_sizes": [1, 1], "num_hidden_layers": None},
-    "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
-    "gptj": {"rotary_dim": 4},
     "longformer": {"attention_window": 8},
     "t5": {"decoder_start_token_id": 0},
     "xlnet": {"max_position_embeddings": None},
@@ -69,9 +69,12 @@ LEFT_OUT = {
     "of the parts of another type": """
         arcee axk1 axk2 bigbird_pegasus biogpt cohere_compass_text data2vec-text deepseek_v2 deepseek_v3 diffllama doge
         esm esmc exaone4 flaubert gemma2 gemma3_text glm glm4 gpt-sw3 gpt_bigcode helium hunyuan_v1_dense ibert mbart
-        megatron-bert minicpm3 ministral ministral3 mistral4 mt5 mvp nemotron olmo olmo2 olmo3 openai-gpt persimmon
-        phi3 plbart roberta-prelayernorm roc_bert seed_oss smollm3 stablelm starcoder2 t5gemma t5gemma2 ultrabert umt5
-        xlm-roberta-xl xmod""",
+        megatron-bert modernbert-decoder minicpm3 ministral ministral3 mistral4 mt5 mvp nemotron olmo olmo2 olmo3
+        openai-gpt persimmon phi3 plbart roberta-prelayernorm roc_bert seed_oss smollm3 stablelm starcoder2 t5gemma t5gemma2
+        ultrabert umt5 xlm-roberta-xl xmod""",
+    "as those of the page, but their export was not tried": """
+        gpt_neo gpt_neox gptj gte jina_embeddings_v3 layoutlm llama mistral mobilebert mpt mra nomic_bert nystromformer
+        opt phi qwen2 qwen3 rembert""",
     "of experts or states that no tiny model has": """
         gpt_oss hunyuan_v1_moe jamba jetmoe minimax mixtral phimoe qwen2_moe qwen3_5_text qwen3_moe qwen3_next zamba
         zamba2""",
@@ -126,10 +129,14 @@ The other methods of [the list](methods/README.md) mix at the level of one of th
 
 ## What is refused
 
+| number | line |
+| --- | --- |
 {refusals}
 
 ## Types that are not on this page
 
+| models | types |
+| --- | --- |
 {left_out}
 """
 
@@ -147,7 +154,7 @@ def save(folder: Path, kind: str, **changes: Any) -> Path:
     settings |= {
         "vocab_size": len(tokenizer), "num_labels": 3, "pad_token_id": ids["[PAD]"], "bos_token_id": ids["[CLS]"],
         "eos_token_id": ids["[SEP]"], "sep_token_id": ids["[SEP]"],
-    } | TYPES[kind] | changes  # fmt: skip
+    } | TYPES.get(kind, {}) | changes  # fmt: skip
     config = type(default)(**{name: value for name, value in settings.items() if value is not None})
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
@@ -180,11 +187,13 @@ class Row:
         self.pairs = write_csv(folder / "pairs.csv", pairs, ("text", "second", "label"))
 
     def fill(self) -> None:
-        work: dict[str, Callable[[], str]] = {"train": lambda: self.train("run", self.data, "--test", self.test)}
+        options = ("--model", self.model, "--test", self.test, "--steps", 2, "--estimate", "none", "--device", "cpu",
+                   "--output", self.folder / "run")  # fmt: skip
+        work: dict[str, Callable[[], str]] = {"train": lambda: self.command("train", self.data, *options)}
         work["predict"] = lambda: self.predicted("run", self.test, self.texts)
         work |= {"windows": self.windows, "pairs": self.of_pairs, "export": self.exported}
         work |= {name: lambda name=name: self.explained(name) for name in EXPLAINED}
-        work |= {name: lambda name=name: self.train(name, self.data, "--method", name) for name in METHODS}
+        work |= {name: lambda name=name: self.train(name, self.data, method=name) for name in METHODS}
         work["levels"] = self.levels
         for name, each in work.items():
             try:
@@ -197,16 +206,25 @@ class Row:
         out, error = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(error):
             code = main([str(argument) for argument in arguments])
-        line = (error.getvalue().strip().splitlines() or [""])[-1].replace(f"{self.folder}/", "")
+        line = (error.getvalue().strip().splitlines() or [""])[-1]
         if code == 0:
             return ""
         if code != 2 or not line.startswith("salience: "):
             raise Fault(f"exit {code}: {line}")
-        return NAMES.sub("the model ", PREFIX.sub("", line.removeprefix("salience: ")))
+        return self.property_in(line.removeprefix("salience: "))
 
-    def train(self, name: str, data: Path, *options: object) -> str:
-        return self.command("train", data, "--model", self.model, "--steps", 2, "--batch-size", 8, "--device", "cpu",
-                            "--estimate", "none", "--output", self.folder / name, *options)  # fmt: skip
+    def property_in(self, line: str) -> str:
+        """What a refusal says of the model, without the names of files and classes."""
+        return NAMES.sub("the model ", PREFIX.sub("", line.replace(f"{self.folder}/", "")))
+
+    def train(self, name: str, data: Path, **settings: Any) -> str:
+        """As the command, without its report."""
+        recipe = Recipe(str(data), model=str(self.model), steps=2, batch_size=8, device="cpu", **settings)
+        try:
+            train(recipe, self.folder / name, note=lambda line: None, estimating=False)
+        except InputError as error:
+            return self.property_in(str(error))
+        return ""
 
     def loaded(self, run: str) -> salience.TextClassifier:
         return salience.load(self.folder / run, device="cpu", precision="fp32")
@@ -229,11 +247,11 @@ class Row:
         return ""
 
     def windows(self) -> str:
-        line = self.train("windows", self.long, "--long", "windows", "--max-length", 12)
+        line = self.train("windows", self.long, long="windows", max_length=12)
         return line or self.predicted("windows", self.long, [" ".join(self.texts[:3]), *self.texts[:4]])
 
     def of_pairs(self) -> str:
-        line = self.train("pairs", self.pairs, "--text-pair", "second")
+        line = self.train("pairs", self.pairs, text_pair="second")
         return line or self.predicted("pairs", self.pairs, list(zip(self.texts, self.texts[::-1], strict=True)))
 
     def exported(self) -> str:
@@ -261,7 +279,7 @@ class Row:
         try:
             levels = list(stages(model))
         except ValueError as error:
-            return NAMES.sub("the model ", str(error))
+            return self.property_in(str(error))
         batch, refused = padded(encoded, np.array([0, 1]), model.config.pad_token_id), []
         with torch.no_grad():
             plain = forward(model, batch)
@@ -287,6 +305,13 @@ def row_of(kind: str) -> dict[str, str]:
     return row.cells
 
 
+def row_on_page(kind: str, page: str) -> dict[str, str]:
+    """The cells of a type on the page."""
+    cells = " | ".join(re.findall(rf"^\| {re.escape(kind)} \| (.+) \|$", page, re.MULTILINE)).split(" | ")
+    lines = dict(re.findall(r"^\| (\d+) \| (.+) \|$", page, re.MULTILINE)) | {"works": ""}
+    return dict(zip([*COMMANDS, *EXPLAINED, *METHODS, "levels"], [lines[cell] for cell in cells], strict=True))
+
+
 def table(rows: Mapping[str, Mapping[str, str]], columns: Mapping[str, str], numbers: Mapping[str, int]) -> str:
     lines = [["type", *columns.values()], ["---"] * (len(columns) + 1)]
     for kind, cells in rows.items():
@@ -294,17 +319,17 @@ def table(rows: Mapping[str, Mapping[str, str]], columns: Mapping[str, str], num
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def families_page(rows: Mapping[str, Mapping[str, str]]) -> str:
-    """The page of the cells of each type."""
+def families_page(rows: Mapping[str, Mapping[str, str]], version: str = transformers.__version__) -> str:
+    """The page of the cells of each type, by a version of transformers."""
     lines = dict.fromkeys(line for cells in rows.values() for line in cells.values() if line)
     numbers = {line: number for number, line in enumerate(lines, 1)}
     return PAGE.format(
-        version=transformers.__version__,
+        version=version,
         commands=table(rows, COMMANDS, numbers),
         explainers=table(rows, {name: f"`{name}`" for name in EXPLAINED}, numbers),
         methods=table(rows, {name: f"`{name}`" for name in METHODS} | {"levels": "all levels"}, numbers),
-        refusals="\n".join(f"{number}. {line}" for line, number in numbers.items()),
-        left_out="\n".join(f"- {reason}: {', '.join(names.split())}" for reason, names in LEFT_OUT.items()),
+        refusals="\n".join(f"| {number} | {line} |" for line, number in numbers.items()),
+        left_out="\n".join(f"| {reason} | {', '.join(names.split())} |" for reason, names in LEFT_OUT.items()),
     )
 
 

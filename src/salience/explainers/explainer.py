@@ -65,7 +65,7 @@ def of_tokens(values: Tensor, batch: Batch) -> Tensor:
     """
     texts, tokens = batch.input_ids.shape
     if len(values) != texts or values.shape[1] < tokens:
-        raise ValueError(f"its embeddings are {tuple(values.shape)}, and not one of each of {texts} x {tokens} tokens")
+        raise ValueError("its embeddings are not one for each token of each text")
     return values[:, :tokens]
 
 

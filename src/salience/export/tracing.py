@@ -59,7 +59,10 @@ def write_onnx(model: PreTrainedModel, example: Batch, file: Path) -> None:
             read_first_token_only(program.model)
             program.save(str(file), external_data=needs_two_files(model))
     except (RuntimeError, torch.onnx.OnnxExporterError) as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        cause: BaseException = error  # the exporter's own message says in which of its steps
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        reason = next(iter(str(cause).strip().splitlines()), type(cause).__name__)
         raise InputError(
             f"models of the type {model.config.model_type} cannot be exported to ONNX: {reason[:200]}"
         ) from error

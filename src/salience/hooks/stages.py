@@ -90,7 +90,7 @@ def embeddings_of(model: nn.Module) -> tuple[nn.Module, nn.Module]:
 
 def check_one_stack(encoder: PreTrainedModel) -> None:
     """Refuses an encoder that is followed by a decoder: it has two embeddings of a text, and two lists of layers."""
-    if getattr(encoder.config, "is_encoder_decoder", False):
+    if getattr(getattr(encoder, "config", None), "is_encoder_decoder", False):
         raise ValueError(
             f"{type(encoder).__name__} reads a text twice, in an encoder and in a decoder, and attention and "
             "gradients are read in one place: explain it by occlusion"
@@ -133,9 +133,9 @@ def encoder_layers(encoder: PreTrainedModel) -> list[nn.Module]:
     wanted = number if groups is None else groups  # ALBERT shares weights between layers
     for module in encoder.modules():  # they are found early in the walk
         lists = [each for each in module.children() if isinstance(each, nn.ModuleList) and len(each) == wanted]
-        if len(lists) > 1:  # XLM has all attentions in one list and all feed-forward networks in another
+        if len(lists) > 1 and wanted:  # XLM has all attentions in one list and all feed-forward networks in another
             raise ValueError(f"{type(encoder).__name__} has lists of parts of its {number} layers, and none of layers")
-        if lists and not isinstance(lists[0][0], nn.ModuleList):  # Funnel has blocks of layers
+        if lists and not any(isinstance(each, nn.ModuleList) for each in lists[0]):  # Funnel has blocks of layers
             return (
                 list(lists[0]) if groups is None else [lists[0][index * groups // number] for index in range(number)]
             )

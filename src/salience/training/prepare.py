@@ -233,7 +233,7 @@ def check_machine(recipe: Recipe) -> None:
 
 
 def try_longest(name: str, classifier: TextClassifier, parts: Iterable[Encoded]) -> None:
-    """Computes the longest of all texts, and the shortest, as training, prediction and explanation do.
+    """Computes the longest of all texts and the shortest, as training does, and explains the shortest.
 
     What fails in the code of a model would end a run in its first step, or after its last one. The random state, the
     model's mode and its gradients stay as they are.
@@ -249,15 +249,16 @@ def try_longest(name: str, classifier: TextClassifier, parts: Iterable[Encoded])
         )
     )  # fmt: skip
     rows = [{key: value for key, value in row.items() if key != "labels"} for row in (longest, shortest)]
-    batch = Batch(**Collator.of(classifier.tokenizer)(rows)).to(model.device)
-    two_words = (batch.segment > 0) & ((batch.segment > 0).cumsum(1) < 3)
+    collate = Collator.of(classifier.tokenizer)
+    batch, short = (Batch(**collate(some)).to(model.device) for some in (rows, rows[1:]))
     was_training, wanted = model.training, [weight for weight in model.parameters() if weight.requires_grad]
     try:
         with torch.random.fork_rng(), torch.enable_grad():
             model.train()
             logits = forward(model, batch)
             torch.autograd.grad(logits.float().square().sum(), wanted, allow_unused=True)
-        Occlusion()(model, replace(batch, segment=batch.segment * two_words))
+        two_words = (short.segment > 0) & ((short.segment > 0).cumsum(1) < 3)
+        Occlusion()(model, replace(short, segment=short.segment * two_words))
     except Exception as error:  # of many types
         raise InputError(
             f"the model {name!r} cannot be trained: a trial with two texts, the longest of which has "
