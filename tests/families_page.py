@@ -70,8 +70,8 @@ LEFT_OUT = {
         arcee axk1 axk2 bigbird_pegasus biogpt cohere_compass_text data2vec-text deepseek_v2 deepseek_v3 diffllama doge
         esm esmc exaone4 flaubert gemma2 gemma3_text glm glm4 gpt-sw3 gpt_bigcode helium hunyuan_v1_dense ibert mbart
         megatron-bert modernbert-decoder minicpm3 ministral ministral3 mistral4 mt5 mvp nemotron olmo olmo2 olmo3
-        openai-gpt persimmon phi3 plbart roberta-prelayernorm roc_bert seed_oss smollm3 stablelm starcoder2 t5gemma t5gemma2
-        ultrabert umt5 xlm-roberta-xl xmod""",
+        openai-gpt persimmon phi3 plbart roberta-prelayernorm roc_bert seed_oss smollm3 stablelm starcoder2 t5gemma
+        t5gemma2 ultrabert umt5 xlm-roberta-xl xmod""",
     "as those of the page, but their export was not tried": """
         gpt_neo gpt_neox gptj gte jina_embeddings_v3 layoutlm llama mistral mobilebert mpt mra nomic_bert nystromformer
         opt phi qwen2 qwen3 rembert""",
