@@ -280,6 +280,16 @@ def test_texts_in_another_language_are_told(text, count, said):
     assert foreign_language(tokenizer, Texts([text] * count)) is None
 
 
+CHINESE = "人人生而自由，在尊严和权利上一律平等。这本书很好看，我非常喜欢它的故事和人物。"
+
+
+def test_texts_in_a_script_without_spaces():
+    """By the characters that a vocabulary has not; one that was made from such texts has them."""
+    texts = Texts([CHINESE] * 20)
+    assert "nothing for 6" in foreign_language(load_tokenizer("minilm"), texts)
+    assert foreign_language(families.trained_tokenizer("WordPiece", [" ".join(CHINESE)]), texts) is None
+
+
 def test_a_better_encoder_in_the_cache_is_told(tmp_path, monkeypatch):
     """Nothing is fetched to find out, and a model that was chosen is no question."""
     place = str(write_csv(tmp_path / "rows.csv", labelled_rows(12)))

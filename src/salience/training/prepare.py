@@ -19,7 +19,7 @@ from transformers.utils import is_torch_bf16_gpu_available
 from salience.batch import Batch
 from salience.classify import TextClassifier, choose_device
 from salience.data.batching import Collator
-from salience.data.encoding import Encoded
+from salience.data.encoding import Encoded, word_spans
 from salience.data.labels import loss_weights
 from salience.data.task import Task
 from salience.data.texts import Texts
@@ -52,6 +52,7 @@ from salience.training.task import refused
 
 # Texts are in the language of an encoder with up to so many tokens a word, unless its vocabulary is of many languages.
 TOKENS_A_WORD, MULTILINGUAL = 1.55, 60_000
+UNKNOWN_WORDS = 0.05  # share of words without tokens of their own, such as the characters of another script
 TOLD_BY = 100  # texts that are looked at, and words that are needed
 LETTERS = 0.8  # least share of letters in a word that counts
 BETTER = "sentence-transformers/all-mpnet-base-v2"  # than the packaged encoder, by the studies of docs/recipe.md
@@ -277,17 +278,19 @@ def foreign_language(tokenizer: Any, texts: Texts) -> str | None:
 
     A vocabulary of one language divides words of others into more tokens. docs/howto/encoders.md has the measurement.
     """
-    words = (word for text in texts.texts[:TOLD_BY] for word in text.split())
+    words = (text[start:end] for text in texts.texts[:TOLD_BY] for start, end in word_spans(text))
     plain = [word for word in words if sum(map(str.isalpha, word)) >= LETTERS * len(word)][:10_000]
     if len(tokenizer) > MULTILINGUAL or len(plain) < TOLD_BY:
         return None
-    tokens = sum(map(len, tokenizer(plain, add_special_tokens=False)["input_ids"])) / len(plain)
-    if tokens <= TOKENS_A_WORD:
+    ids = [token for word in tokenizer(plain, add_special_tokens=False)["input_ids"] for token in word]
+    tokens, unknown = len(ids) / len(plain), ids.count(tokenizer.unk_token_id) / len(plain)
+    if unknown > UNKNOWN_WORDS:
+        found = f"the tokenizer of this encoder has nothing for {unknown:.0%} of the words of the texts"
+    elif tokens > TOKENS_A_WORD:
+        found = f"the texts have {tokens:.1f} tokens a word, and those in the language of this encoder 1.1 to 1.4"
+    else:
         return None
-    return (
-        f"the texts have {tokens:.1f} tokens a word, and those in the language of this encoder 1.1 to 1.4: choose one "
-        "that was trained on theirs, such as --model intfloat/multilingual-e5-small"
-    )
+    return f"{found}: choose one that was trained on theirs, such as --model intfloat/multilingual-e5-small"
 
 
 def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) -> TextClassifier:
