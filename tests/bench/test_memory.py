@@ -1,8 +1,18 @@
 """The counted peak of calls whose allocations are known to the byte."""
 
+import numpy as np
+import pytest
 import torch
 
+import families
+from labelled import WORDS
 from memory import bytes_of, highest, peak_of
+from salience.batch import Batch
+from salience.classify import load
+from salience.data.batching import Collator
+from salience.data.texts import Texts
+from salience.hooks.hooks import forward
+from salience.training.prepare import try_longest
 
 TENSOR = 400_000  # bytes of `floats()`
 LITTLE = 20_000  # bytes that scalars and a kernel's small buffers may take beside the tensors
@@ -89,3 +99,17 @@ def test_the_count_follows_allocations_and_releases():
 def test_shared_storages_are_counted_once():
     matrix = torch.zeros(10, 10)
     assert bytes_of([matrix, matrix.t(), matrix[0], torch.zeros(5)]) == 4 * 105
+
+
+@pytest.mark.parametrize("length", [12, 60])
+def test_what_training_says_it_keeps_is_what_is_allocated(length, tmp_path):
+    """By the tensors that torch keeps for the backward pass, and by all that a forward pass has allocated."""
+    text = " ".join([*WORDS.values()])
+    families.save_tiny_model(tmp_path, [text])
+    texts = Texts([" ".join(text.split() * 9)] * 2, labels=np.array([0, 1]))
+    classifier = load(tmp_path, max_length=length, device="cpu", precision="fp32")
+    encoded = classifier.read(texts)
+    batch = Batch(**Collator.of(classifier.tokenizer)([encoded[0], encoded[1]]))
+    classifier.model.train()
+    peak = peak_of(lambda: forward(classifier.model, batch).sum()) / 2
+    assert try_longest("tiny", classifier, [encoded]) == pytest.approx(peak, rel=0.2)

@@ -290,6 +290,16 @@ def test_texts_in_a_script_without_spaces():
     assert foreign_language(families.trained_tokenizer("WordPiece", [" ".join(CHINESE)]), texts) is None
 
 
+@pytest.mark.parametrize(("layers", "share"), [("all", 1), (1, 0.5)])
+def test_a_step_that_needs_much_memory_is_told(layers, share, tmp_path, monkeypatch):
+    monkeypatch.setattr(preparing, "MUCH", 1.0)
+    monkeypatch.setattr(preparing, "try_longest", lambda *_: 500_000_000)
+    place = str(write_csv(tmp_path / "rows.csv", labelled_rows(12)))
+    model, notes = str(families.save_tiny_model(tmp_path / "tiny", list(WORDS.values()))), []
+    prepare_files(Recipe(place, model=model, device="cpu", steps=1, trained_layers=layers, batch_size=8), notes.append)
+    assert sum(f"a step keeps up to {4 * share:.1f} GB in memory, with 8 texts of" in line for line in notes) == 1
+
+
 def test_a_better_encoder_in_the_cache_is_told(tmp_path, monkeypatch):
     """Nothing is fetched to find out, and a model that was chosen is no question."""
     place = str(write_csv(tmp_path / "rows.csv", labelled_rows(12)))

@@ -26,6 +26,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError, counted, one_line
 from salience.explainers import Occlusion
 from salience.hooks.hooks import forward
+from salience.hooks.stages import depth
 from salience.mixing import dry_run
 from salience.mixing.choosing import choose_method
 from salience.mixing.method import lowest_level, resolved
@@ -54,6 +55,7 @@ from salience.training.task import refused
 TOKENS_A_WORD, MULTILINGUAL = 1.55, 60_000
 UNKNOWN_WORDS = 0.05  # share of words without tokens of their own, such as the characters of another script
 TOLD_BY = 100  # texts that are looked at, and words that are needed
+MUCH = 2e9  # bytes that the activations of a step take, from which on a line tells them
 LETTERS = 0.8  # least share of letters in a word that counts
 BETTER = "sentence-transformers/all-mpnet-base-v2"  # than the packaged encoder, by the studies of docs/recipe.md
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
@@ -165,8 +167,8 @@ def prepare(
         encoded[role] = classifier.read(texts)
         if encoded[role].cut.any():
             note(left_out(role, texts, encoded[role], classifier))
-    if not given:  # the models of an estimate are copies of one that was tried
-        try_longest(recipe.model, classifier, encoded.values())
+    # The models of an estimate are copies of one that was tried.
+    kept = 0 if given else try_longest(recipe.model, classifier, encoded.values())
     if (line := foreign_language(classifier.tokenizer, task.training)) is not None:
         note(line)
     plan = plan_of(recipe, task, classifier, given)
@@ -198,6 +200,8 @@ def prepare(
     if isinstance(trained, int) and train_top(model, trained, lowest_level(method, model)) is None:
         note(f"all layers are trained: {plan.method} needs what lies below the highest {trained}")
         plan = replace(plan, trained_layers="all")
+    if kept and (line := needed_memory(plan, model, training, kept)) is not None:
+        note(line)
     if method is not None:
         by_length, count = training.lengths.argsort(kind="stable"), len(training)
         rows = sorted({int(by_length[place]) for place in (count // 4, 3 * count // 4)})
@@ -233,8 +237,10 @@ def check_machine(recipe: Recipe) -> None:
     check_launcher()
 
 
-def try_longest(name: str, classifier: TextClassifier, parts: Iterable[Encoded]) -> None:
+def try_longest(name: str, classifier: TextClassifier, parts: Iterable[Encoded]) -> int:
     """Computes the longest of all texts and the shortest, as training does, and explains the shortest.
+
+    Returns the bytes that a text of the longest one's length keeps for the backward pass through all layers.
 
     What fails in the code of a model would end a run in its first step, or after its last one. The random state, the
     model's mode and its gradients stay as they are.
@@ -253,8 +259,15 @@ def try_longest(name: str, classifier: TextClassifier, parts: Iterable[Encoded])
     collate = Collator.of(classifier.tokenizer)
     batch, short = (Batch(**collate(some)).to(model.device) for some in (rows, rows[1:]))
     was_training, wanted = model.training, [weight for weight in model.parameters() if weight.requires_grad]
+    kept = {weight.untyped_storage().data_ptr(): 0 for weight in model.parameters()}  # bytes beside the model
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept.setdefault(tensor.untyped_storage().data_ptr(), tensor.untyped_storage().nbytes())
+        return tensor
+
+    keeping = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
     try:
-        with torch.random.fork_rng(), torch.enable_grad():
+        with torch.random.fork_rng(), torch.enable_grad(), keeping:
             model.train()
             logits = forward(model, batch)
             torch.autograd.grad(logits.float().square().sum(), wanted, allow_unused=True)
@@ -271,6 +284,19 @@ def try_longest(name: str, classifier: TextClassifier, parts: Iterable[Encoded])
         raise InputError(
             f"the model {name!r} cannot be trained: its logits are {tuple(logits.shape)}, and not {shape}"
         )
+    return sum(kept.values()) // len(batch)
+
+
+def needed_memory(plan: Plan, model: PreTrainedModel, training: Encoded, kept: int) -> str | None:
+    """A line on the memory of a step with the longest training texts, if it needs much; `kept` are bytes of a text."""
+    rows = min(plan.batch_size, len(training)) // (plan.accumulation * world_size())
+    share = 1.0 if plan.trained_layers == "all" else int(plan.trained_layers) / depth(model)
+    if (need := rows * kept * share) < MUCH:
+        return None
+    return (
+        f"a step keeps up to {need / 1e9:.1f} GB in memory, with {rows} texts of {training.lengths.max():,} tokens: "
+        "a lower --max-length or --trained-layers needs less"
+    )
 
 
 def foreign_language(tokenizer: Any, texts: Texts) -> str | None:
