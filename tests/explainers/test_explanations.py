@@ -71,8 +71,8 @@ def test_the_terminal_marks_no_word_that_speaks_against_the_class():
 
 def test_a_notebook_shows_words_as_strong_as_their_scores():
     shown = Shown(explanation(["not", "very", "good"], [-1.0, 0.0, 2.0])._repr_html_())
-    assert shown.words["good"] == "background:rgba(217,71,58,0.75)"  # red, the strongest
-    assert shown.words["not"] == "background:rgba(58,110,217,0.38)"  # blue, half as strong
+    assert shown.words["good"] == "background:rgba(224,130,20,0.75)"  # orange, the strongest
+    assert shown.words["not"] == "background:rgba(128,115,172,0.38)"  # purple, half as strong
     assert shown.words["very"].endswith(",0.00)")
 
 

@@ -86,7 +86,7 @@ def test_heat_maps_are_coloured_and_fold(shown):
     line.locator("summary").click()
     assert last.is_visible() and last.get_attribute("title") == "1"
     colours = line.locator(".word").evaluate_all("all => all.map(own => getComputedStyle(own).backgroundColor)")
-    assert colours[-1] == "rgba(217, 71, 58, 0.75)" and len({*colours}) > 50
+    assert colours[-1] == "rgba(224, 130, 20, 0.75)" and len({*colours}) > 50
     samples = page.locator(".legend .word")
     assert samples.all_text_contents() == ["0%", "25%", "50%", "75%", "100%"]
     assert samples.last.evaluate("own => getComputedStyle(own).backgroundColor") == colours[-1]

@@ -180,7 +180,7 @@ def test_words_have_the_colours_of_a_notebook(tmp_path):
     classes = re.findall(r'class="word (\S+)" title="([^"]*)"', page.split('<div class="map">', 1)[1])
     shade = {name: re.search(rf"\.{name} {{ background: (\S+) }}", page)[1] for name, _ in classes}
     assert {(score, shade[name]) for name, score in classes} == {
-        ("0.333", "rgba(217,71,58,0.25)"), ("0.667", "rgba(217,71,58,0.50)"), ("1", "rgba(217,71,58,0.75)")
+        ("0.333", "rgba(224,130,20,0.25)"), ("0.667", "rgba(224,130,20,0.50)"), ("1", "rgba(224,130,20,0.75)")
     }  # fmt: skip
 
 
@@ -192,7 +192,7 @@ def test_a_heat_map_without_numbers(tmp_path):
             by_method["plain"], probabilities=np.full(3, np.nan), scores={"gradient": np.full(3, np.nan)}
         )
     page = comparison_page(evidence, "x")
-    assert "<strong>plain</strong> bad unknown" in page and 'title="nan"' in page and "rgba(217,71,58,nan" not in page
+    assert "<strong>plain</strong> bad unknown" in page and 'title="nan"' in page and "rgba(224,130,20,nan" not in page
 
 
 def test_many_classes_are_listed(tmp_path):

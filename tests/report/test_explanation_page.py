@@ -116,12 +116,12 @@ def css(red: int, green: int, blue: int, strength: float) -> str:
     return f"rgba({red}, {green}, {blue}, {strength:g})"
 
 
-def red(strength: float) -> str:
-    return css(217, 71, 58, strength)
+def orange(strength: float) -> str:
+    return css(224, 130, 20, strength)
 
 
-def blue(strength: float) -> str:
-    return css(58, 110, 217, strength)
+def purple(strength: float) -> str:
+    return css(128, 115, 172, strength)
 
 
 # -------------------------------------------------------------------------------------------------- what a text shows
@@ -168,7 +168,7 @@ def test_the_verdict_is_on_the_models_decision_however_close(shown):
 
 def test_words_are_coloured_by_their_scores(shown):
     page = shown([explanation("a b c d e", gradient=[4, -4, 2, 0, -0.04])])
-    assert colours(page) == [red(0.75), blue(0.75), red(0.38), blue(0), blue(0.01)]
+    assert colours(page) == [orange(0.75), purple(0.75), orange(0.38), purple(0), purple(0.01)]
     assert titles(page) == ["4.00", "-4.00", "2.00", "0.00", "-0.0400"]
 
 
@@ -200,7 +200,7 @@ def test_the_colours_are_those_of_notebooks(shown):
 
 def test_scores_of_nothing_colour_nothing(shown):
     page = shown([explanation("a b", gradient=[0, 0]), explanation("c d", gradient=[4e-8, 1e-7])])
-    assert colours(page) == [blue(0), blue(0), red(0.3), red(0.75)]  # each text by its own strongest word
+    assert colours(page) == [purple(0), purple(0), orange(0.3), orange(0.75)]  # each text by its own strongest word
 
 
 def test_pairs_show_where_the_second_text_begins(shown):
@@ -274,7 +274,7 @@ def test_names_of_labels_and_explainers_are_no_markup(shown):
     assert choice.locator("option").all_text_contents() == labels
     for place in range(count):
         choice.select_option(index=place)
-        assert colours(page) == [(blue if place % 2 else red)(0.75)] * count
+        assert colours(page) == [(purple if place % 2 else orange)(0.75)] * count
 
 
 @pytest.mark.parametrize(
@@ -296,10 +296,10 @@ def test_the_switch_shows_the_scores_of_another_explainer(shown):
                                                                                          occlusion=[-3])])  # fmt: skip
     choice = page.get_by_label("explainer")
     assert choice.locator("option").all_text_contents() == ["gradient", "occlusion"]
-    first = ([red(0.75), red(0.38), red(0.75)], ["1.00", "0.500", "3.00"])
+    first = ([orange(0.75), orange(0.38), orange(0.75)], ["1.00", "0.500", "3.00"])
     assert (colours(page), titles(page)) == first
     choice.select_option("occlusion")
-    assert (colours(page), titles(page)) == ([blue(0.19), red(0.75), blue(0.75)], ["-2.00", "8.00", "-3.00"])
+    assert (colours(page), titles(page)) == ([purple(0.19), orange(0.75), purple(0.75)], ["-2.00", "8.00", "-3.00"])
     assert texts(page) == [["a", "b"], ["c"]]
     choice.select_option("gradient")
     assert (colours(page), titles(page)) == first

@@ -15,6 +15,7 @@ from rich.console import Console
 from pages import HOSTILE, Content
 from salience.explainers.explanation import Explanation
 from salience.faithfulness.results import Row
+from salience.report.comparison_pictures import confusion_matrix
 from salience.report.explanation_page import explanation_page
 from salience.report.faithfulness_page import faithfulness_json, faithfulness_page, terminal_tables
 from salience.report.page import (
@@ -122,7 +123,7 @@ def test_long_texts_are_cut_at_a_word_and_heat_maps_fold():
     page = page_of("t", "", [Section("s", "S", [Legend("of it"), *cards])], explainer="gradient")
     assert page.count("<summary>the rest</summary>") == 2 and "(the rest was not read)" in page
     assert len(re.findall('<span class="word svg-[0-9]+" title="[0-9.]+">word', page)) == 100
-    colour = re.search(r"\.(svg-[0-9]+) { background: rgba\(217,71,58,0.75\) }", page)[1]
+    colour = re.search(r"\.(svg-[0-9]+) { background: rgba\(224,130,20,0.75\) }", page)[1]
     assert f'<span class="word {colour}" title="1">word99</span>' in page
 
 
@@ -203,4 +204,15 @@ def test_the_file_beside_the_page_has_all_numbers():
     assert content["metrics"]["decision-flip"] == {
         "unit": "words", "higher_is_better": False,
         "reference": "Serrano and Smith (2019), arXiv:1906.03731, section 5",
+    }  # fmt: skip
+
+
+def test_right_answers_are_blue_and_errors_red():
+    table = confusion_matrix("", ["a", "b"], np.array([[3, 1], [0, 4]]))
+    page = page_of("t", "", [Section("s", "S", [table])])
+    shown = dict(re.findall(r'<td class="(svg-\d+)">(\d*)</td>', page))
+    colours = {count: re.search(rf"\.{name} {{ background: (.*?) }}", page)[1] for name, count in shown.items()}
+    assert colours == {
+        "3": "rgba(58,110,217,0.56)", "1": "rgba(217,71,58,0.19)", "4": "rgba(58,110,217,0.75)",
+        "": "rgba(217,71,58,0.00)",
     }  # fmt: skip

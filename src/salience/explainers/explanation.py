@@ -88,8 +88,8 @@ class Explanation:
 
 
 def colour(strength: float) -> str:
-    """From -1, blue, over 0, transparent, to 1, red, as css."""
-    return f"rgba({'217,71,58' if strength > 0 else '58,110,217'},{min(abs(strength), 1) * 0.75:.2f})"
+    """From -1, purple, over 0, transparent, to 1, orange, as css. Red is kept for errors."""
+    return f"rgba({'224,130,20' if strength > 0 else '128,115,172'},{min(abs(strength), 1) * 0.75:.2f})"
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:

@@ -362,7 +362,7 @@ def confusions_of(predictions: SeedPredictions) -> list[Block]:
     ]  # fmt: skip
     head = ["method", "label", "prediction", "test rows", "of the label"]
     if predictions.confusions and len(labels) <= MOST_CLASSES:
-        caption = joined(title, "test rows by label (row) and prediction (column), mean over seeds; errors are blue.")
+        caption = joined(title, "test rows by label (row) and prediction (column), mean over seeds; errors are red.")
         matrices = [confusion_matrix(method, labels, counts) for method, counts in predictions.confusions.items()]
         return [caption, Grid(matrices), *([Table(head, rows, {1, 2}, in_place=True)] if rows else [])]
     return (

@@ -189,10 +189,12 @@ def draw_reliability(axes: Axes, left: float, bottom: float, method: str, bins: 
 
 def confusion_matrix(name: str, labels: Sequence[str], counts: np.ndarray) -> Table:
     """The number of rows (C, C) of each label with each prediction; the colour is the share of the label's rows."""
-    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1e-9) * (2 * np.eye(len(labels)) - 1)  # errors are blue
+    shares = (
+        counts / np.maximum(counts.sum(1, keepdims=True), 1e-9) * (2 * np.eye(len(labels)) - 1)
+    )  # of errors below 0
     rows: list[list[str | Cell]] = [[label] for label in labels]
     for row, column in np.ndindex(counts.shape):
         count = counts[row, column]
         text = f"{count:,.0f}" if count >= 10 or count % 1 == 0 else f"{count:.1f}"
-        rows[row].append(Cell(text if count else "", shade=float(shares[row, column])))
+        rows[row].append(Cell(text if count else "", share=float(shares[row, column])))
     return Table([name, *labels], rows, matrix=True)

@@ -46,7 +46,7 @@ class Cell(NamedTuple):
     text: str
     small: str = ""  # what stands below the text, such as an interval or a unit
     best: bool = False  # of its column
-    shade: float | None = None  # the strength of a red, or below 0 of a blue, background
+    share: float | None = None  # of the rows of a label, as a blue background; below 0 of its errors, as a red one
 
 
 class Table(NamedTuple):
@@ -188,7 +188,7 @@ def body_of(
 
     return render(
         PACKAGE, "blocks.html.jinja", title=title, about=about, before=before, sections=sections, svg=svg, cut=cut,
-        kind=lambda block: type(block).__name__, shade=styles.shade, samples=SAMPLES,
+        kind=lambda block: type(block).__name__, shade=styles.shade, share=styles.share, samples=SAMPLES,
         heat_map=lambda explanation: heat_map(explanation, explainer, styles),
     )  # fmt: skip
 

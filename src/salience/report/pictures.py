@@ -79,8 +79,12 @@ class Styles:
         return self.classes.setdefault(declarations, f"svg-{len(self.classes)}")
 
     def shade(self, strength: float) -> str:
-        """The class of the background of a strength from -1, blue, to 1, red."""
+        """The class of the background of a strength from -1, purple, to 1, orange."""
         return self.class_of(f"background: {colour(strength)}")
+
+    def share(self, share: float) -> str:
+        """The class of the background of a share of the rows of a label: blue, and red below 0, for its errors."""
+        return self.class_of(f"background: rgba({'58,110,217' if share > 0 else '217,71,58'},{abs(share) * 0.75:.2f})")
 
     def sheet(self) -> str:
         """The style sheet as CSS. The rules come first: a class overrides them, as the style attribute did."""

@@ -262,7 +262,7 @@ def classes_of(labels: list[str], judged: Predictions) -> list[Block]:
     if len(labels) <= MATRIX:
         about = (
             "Number of rows by label (rows) and prediction (columns). The strength of a colour is the share of the "
-            "rows of the label; errors are blue."
+            "rows of the label; errors are red."
         )
         blocks += [about, confusion_matrix("", labels, counts)]
     elif pairs := confused_pairs(counts, PAIRS):

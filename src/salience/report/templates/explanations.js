@@ -23,7 +23,7 @@ function isWrong(row) { return row.right === false; }
 
 // The same colours as explanations in a notebook: blue at -1, red at 1.
 function colour(strength) {
-  const hue = strength > 0 ? "217,71,58" : "58,110,217";
+  const hue = strength > 0 ? "224,130,20" : "128,115,172";
   return `rgba(${hue},${(Math.min(Math.abs(strength), 1) * 0.75).toFixed(2)})`;
 }
 
