@@ -287,6 +287,28 @@ def test_an_internal_fault_is_one_line_unless_asked(place, salience, monkeypatch
         salience(*place.train("--debug"))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("train", "x.csv", "--lr", "0.1"), "--lr is no option of salience train: write --learning-rate"),
+        (("predict", "run", "x.csv", "-o", "y.csv"), "-o is no option of salience predict: write --output"),
+        (("train", "--data", "x.csv"), "a file stands behind the command, without a name"),
+    ],
+)
+def test_options_of_other_programs(arguments, said, salience):
+    refused(salience(*arguments), said)
+
+
+def test_arguments_that_were_swapped_or_mistyped(run, place, salience):
+    refused(salience("predict", place.data, run), f"{run}: this is the folder of a model", "swapped")
+    refused(salience("predict", run.with_name("rum"), place.data), f'Did you mean "{run}"?')
+    refused(salience("predict", place.folder, place.data), "holds some: name one of", f'"{run}"')
+
+
+def test_the_version_by_a_command(salience):
+    assert salience("version").out == salience("--version").out != ""
+
+
 COMMANDS = ["train", "encoders", "predict", "export", "compare", "explain", "faithfulness", "methods", "reproduce",
             "demo", "demo-data", "report", "test", "audit", "analyse",
             *(f"analyse {own}" for own in ("attention", "pos", "channels", "embeddings"))]  # fmt: skip

@@ -83,6 +83,8 @@ def main(arguments: Sequence[str]) -> int:
     """
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
+    if arguments == ["version"]:
+        arguments = ["--version"]
     command = next((argument for argument in arguments if not argument.startswith("-")), "")
     set_environment()
     keep_freed_memory()

@@ -100,6 +100,13 @@ def model_settings() -> dict[str, Setting]:
     return {name: each for name, each in settings_of(AttentionOptions).items() if name != "pooling"}
 
 
+# What other programs call an option or an argument: of all commands, and of those that train.
+MEANT = {"-o": "write --output", "--data": "a file stands behind the command, without a name"}
+MEANT_IN_TRAINING = {
+    "--lr": "write --learning-rate", "--epochs": "write --steps, the number of batches, or --effort",
+}  # fmt: skip
+
+
 def instead_of(option: str, value: str, command: str, method: str = "METHOD") -> str:
     """What replaces an option, and the value behind it, that train or compare does not have; empty if nothing does.
 
@@ -107,6 +114,8 @@ def instead_of(option: str, value: str, command: str, method: str = "METHOD") ->
         option: as it is written: --dropout, or --set dropout.
         method: of the run, whose fields are known.
     """
+    if (meant := (MEANT | (MEANT_IN_TRAINING if command in ("train", "compare") else {})).get(option)) is not None:
+        return f"{option} is no option of salience {command}: {meant}"
     name = option.removeprefix("--set ").lstrip("-").replace("-", "_")
     if name in RETIRED:
         return f"{option} is no longer offered: {RETIRED[name][1]}"

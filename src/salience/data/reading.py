@@ -386,6 +386,8 @@ def reader_of(source: str | Path, split: str | None = None) -> Reader:
         )
     path = Path(source)
     there, suffix = is_there(path), suffix_of(path)
+    if (path / "config.json").is_file():
+        raise InputError(f"{path}: this is the folder of a model, and no file of rows: were the arguments swapped?")
     if path.is_dir():
         files = sorted(file.name for file in path.iterdir() if suffix_of(file) in READERS)
         wanted = f"one of its files: {listed(map(quoted, files))}" if files else "a file"

@@ -98,6 +98,8 @@ def model_source(name: str) -> str:
         return str(embedded_folder(name))
     path = Path(name).expanduser()
     if path.is_dir():
+        if not is_model(path) and (inside := models_in(path)):
+            raise InputError(f"{name} is no model, but holds some: name one of {listed(map(quoted, inside), 5)}")
         return str(path)
     if path.is_file():
         raise InputError(
@@ -105,10 +107,25 @@ def model_source(name: str) -> str:
         )
     in_a_folder = path.parent != Path() and path.parent.is_dir()  # "runs/nmae" is a mistyped path
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or in_a_folder:
-        raise InputError(f"no model at {name}: give a folder, a name on the hub, or one of {', '.join(EMBEDDED)}")
+        near = nearest(str(path), models_in(path.parent))
+        raise InputError(
+            f"no model at {name}: give a folder, a name on the hub, or one of {', '.join(EMBEDDED)}.{near}"
+        )
     if near := nearest(name, EMBEDDED):  # a mistyped name: the hub need not be asked
         raise InputError(f"unknown model {quoted(name)}.{near}")
     return hub_source(name)
+
+
+def is_model(folder: Path) -> bool:
+    """Whether a folder holds a model: of transformers, or modules of sentence-transformers."""
+    return (folder / "config.json").is_file() or (folder / "modules.json").is_file()
+
+
+def models_in(folder: Path) -> list[str]:
+    """The folders of models in a folder, in order."""
+    return (
+        sorted(str(each) for each in folder.iterdir() if each.is_dir() and is_model(each)) if folder.is_dir() else []
+    )
 
 
 @cache  # one request per process serves the model and its tokenizer
@@ -154,7 +171,7 @@ def hub_source(name: str) -> str:
             return folder
         raise InputError(
             f"no folder {quoted(name)}, no model of that name in the hub's cache, and the hub does not answer: "
-            "check the name and the connection"
+            f"check the name and the connection.{nearest(name, models_in(Path()))}"
         ) from error
     return name
 
