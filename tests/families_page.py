@@ -55,11 +55,14 @@ TINY = (
 # The types, with what they need beside it; None for what they must not be given.
 PLAIN = """
     albert bart bert bloom camembert convbert ctrl deberta deberta-v2 distilbert electra ernie eurobert fnet gemma gpt2
-    modernbert mpnet roberta roformer squeezebert xlm xlm-roberta yoso"""
+    gpt_neox gte jina_embeddings_v3 layoutlm llama mistral mobilebert modernbert mpnet mpt mra nomic_bert nystromformer
+    opt phi qwen2 qwen3 rembert roberta roformer squeezebert xlm xlm-roberta yoso"""
 TYPES: dict[str, dict[str, Any]] = {kind: {} for kind in PLAIN.split()} | {
     "big_bird": {"block_size": 4, "num_random_blocks": 1},
     "falcon": {"head_dim": None},
     "funnel": {"block_sizes": [1, 1], "num_hidden_layers": None},
+    "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
+    "gptj": {"rotary_dim": 4},
     "longformer": {"attention_window": 8},
     "t5": {"decoder_start_token_id": 0},
     "xlnet": {"max_position_embeddings": None},
@@ -72,9 +75,6 @@ LEFT_OUT = {
         megatron-bert modernbert-decoder minicpm3 ministral ministral3 mistral4 mt5 mvp nemotron olmo olmo2 olmo3
         openai-gpt persimmon phi3 plbart roberta-prelayernorm roc_bert seed_oss smollm3 stablelm starcoder2 t5gemma
         t5gemma2 ultrabert umt5 xlm-roberta-xl xmod""",
-    "as those of the page, but their export was not tried": """
-        gpt_neo gpt_neox gptj gte jina_embeddings_v3 layoutlm llama mistral mobilebert mpt mra nomic_bert nystromformer
-        opt phi qwen2 qwen3 rembert""",
     "of experts or states that no tiny model has": """
         gpt_oss hunyuan_v1_moe jamba jetmoe minimax mixtral phimoe qwen2_moe qwen3_5_text qwen3_moe qwen3_next zamba
         zamba2""",
