@@ -66,8 +66,9 @@ class Setting:
             return kind.normal(value)
         if kind.choices and isinstance(value, str):
             raise unknown(name, value, kind.choices)
-        joint = " is " if name.startswith("--") else "="
-        raise InputError(f"{name}{joint}{shown(value)}: give {kind.words}{', or null' * kind.optional}")
+        if name.startswith("--"):  # an option that is not wanted is left out
+            raise InputError(f"{name} is {shown(value)}: give {kind.words}")
+        raise InputError(f"{name}={shown(value)}: give {kind.words}{', or null' * kind.optional}")
 
 
 # The type is `Any`, as that of dataclasses.field is for type checkers: it stands for a value of the field's own type.
