@@ -174,3 +174,11 @@ def test_a_text_says_the_same_alone_and_in_any_company(family, tmp_path):
     for found, text in zip(salience.explain(classifier, texts, names), texts, strict=True):
         (own,) = salience.explain(classifier, [text], names)
         assert all(np.allclose(found.scores[name], own.scores[name], atol=1e-4) for name in names)
+
+
+def test_it_is_shown_in_two_lines(tmp_path):
+    families.save_tiny_model(tmp_path, ["a"], classes=3)
+    assert repr(salience.load(tmp_path, device="cpu", max_length=9)).splitlines() == [
+        "TextClassifier: one of LABEL_0, LABEL_1, LABEL_2",
+        "BertForSequenceClassification on cpu, reads 9 tokens of texts",
+    ]

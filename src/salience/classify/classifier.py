@@ -20,7 +20,7 @@ from salience.data.batching import like_length
 from salience.data.encoding import Encoded, Segmenter, Span, Spans, encode_texts, segmented_spans, word_spans
 from salience.data.long_texts import LONG, Passages, merged, passages
 from salience.data.texts import Texts, TextsLike
-from salience.errors import InputError, unknown
+from salience.errors import InputError, listed, unknown
 from salience.hooks.hooks import evaluating, forward
 from salience.models.architectures import architecture
 from salience.models.loading import load_configuration, load_tokenizer, load_trained, longest_text
@@ -64,6 +64,15 @@ class TextClassifier:
     precision: str = "auto"
     pairs: bool | None = None
     spans: Spans | None = None
+
+    def __repr__(self) -> str:
+        """Its labels in a line, and in another one what it reads."""
+        each = "any of" if self.multi_label else "one of"
+        texts = {None: "texts", False: "single texts", True: "pairs of texts"}[self.pairs]
+        return (
+            f"{type(self).__name__}: {each} {listed(self.labels, 8)}\n"
+            f"{type(self.model).__name__} on {self.model.device}, reads {self.max_length:,} tokens of {texts}"
+        )
 
     @property
     def labels(self) -> list[str]:
@@ -216,7 +225,7 @@ def choose_device(device: str) -> torch.device:
     return torch.device("cuda" if available and device != "cpu" else "cpu")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OnnxClassifier(TextClassifier):
     """A `TextClassifier` whose model is a file of ONNX. It predicts; what needs gradients or states refuses it."""
 
