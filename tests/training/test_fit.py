@@ -57,7 +57,7 @@ def evaluated(place, tmp_path_factory):
     found = classifier.passages(task.validation)
     for number in range(len(task.validation)):
         windows = found.texts.take(np.flatnonzero(found.owners == number))
-        alone = [classifier.probabilities(classifier.encode_heads(Texts([text]), False))[0] for text in windows.texts]
+        alone = [classifier.probabilities(classifier.encode_heads(Texts([text])))[0] for text in windows.texts]
         logits.append(np.mean(np.log(np.array(alone, np.float64)), axis=0))
     expected = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
     labels = task.validation.known_labels

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from salience.papers.attentionmix.parts_of_speech import ByTag, Head, Meetings
     from salience.training.recipe import Recipe
 
+WORDS_READ = 400  # of a text, where the model is trained here
 SCORED = ("dot", "additive")  # poolings with one attention score for each word
 WORDS = 15  # tokens listed for each channel
 
@@ -53,7 +54,7 @@ def attention(
     label: Annotated[str | None, of_recipe("Column of the label.  [default: guessed]")] = None,
     encoding: options.Encoding = "utf-8",
     bad_rows: Annotated[str, of_recipe("Incomplete rows: error or skip.")] = "error",
-    max_length: Annotated[int, of_recipe("Tokens read of a text.")] = 400,
+    max_length: Annotated[int | None, of_recipe("Tokens read.  [default: as the model, or 400]")] = None,
     output: Annotated[Path, Option(help="Folder to write.")] = Path("analysis"),
     overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
@@ -101,7 +102,9 @@ def attention(
             classifier = AttentionOptions(pooling=pooling, encoder=encoder, embeddings=embeddings)
             divisors, seed = numbers(scales or "10", ",", "--scales 1,10,100", float), seed or 0
             task = read_first_texts(Recipe(**reading, validation_share=None, seed=seed))
-            analyses = sweep(classifier, recipe, task, divisors, seed, max_length)
+            analyses = sweep(
+                classifier, recipe, task, divisors, seed, WORDS_READ if max_length is None else max_length
+            )
         else:
             loaded = load_trained(model)
             with_one_label(TextClassifier(*loaded, 1), "salience analyse attention", model)

@@ -18,7 +18,7 @@ def test(
     text_pair: options.TextPair = None,
     label: options.Label = None,
     encoding: options.Encoding = "utf-8",
-    bad_rows: Annotated[str, Option(help="Rows without text or label: error or skip.")] = "error",
+    bad_rows: Annotated[str, Option(help="Incomplete rows: error or skip.")] = "error",
     max_length: options.MaxLength = None,
     device: options.Device = "auto",
     precision: options.Precision = "auto",
