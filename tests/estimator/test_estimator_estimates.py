@@ -46,6 +46,7 @@ def test_the_head_alone_makes_no_step(short, texts, labels):
     assert fitted[0].estimate_["steps"] == [0] * 4 and fitted[0].out_of_fold_[1].shape == (24, 3)
 
 
+@pytest.mark.whole
 def test_less_effort_makes_fewer_steps(short, texts, labels):
     """12 rows of three classes in a fold: 50 epochs, 38 steps of 16; an eighth of the texts in steps of 8."""
     open_ = {"steps": None, "batch_size": None, "pooling": "mean", "estimate": "folds:2", "method": "plain"}

@@ -90,6 +90,7 @@ def test_an_estimate_that_is_needed_is_kept(files):
     assert Pace(0, 1, 0).within(30, *needs) == {"estimate": "folds:2", "steps": 10}
 
 
+@pytest.mark.whole
 def test_what_was_cut_is_in_the_recipe_which_repeats_the_run(files, tmp_path, monkeypatch):
     monkeypatch.setattr("salience.training.run.measured", lambda prepared, seconds: Pace(0, 1, 0))
     said: list[str] = []
