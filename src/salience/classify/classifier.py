@@ -263,7 +263,9 @@ def load_exported(
             f"--max-length {max_length}: {folder} was exported to read {longest} tokens of a text; give at most that, "
             "or leave it out"
         )
-    return OnnxClassifier(model, tokenizer, max_length or longest, pairs=trained_on_pairs(path))
+    return OnnxClassifier(
+        model, tokenizer, longest if max_length is None else max_length, pairs=trained_on_pairs(path)
+    )
 
 
 def classifier_of(given: Any, segmenter: Segmenter | None = None) -> TextClassifier:

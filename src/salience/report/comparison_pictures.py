@@ -189,9 +189,8 @@ def draw_reliability(axes: Axes, left: float, bottom: float, method: str, bins: 
 
 def confusion_matrix(name: str, labels: Sequence[str], counts: np.ndarray) -> Table:
     """The number of rows (C, C) of each label with each prediction; the colour is the share of the label's rows."""
-    shares = (
-        counts / np.maximum(counts.sum(1, keepdims=True), 1e-9) * (2 * np.eye(len(labels)) - 1)
-    )  # of errors below 0
+    signs = 2 * np.eye(len(labels)) - 1  # those of errors are below 0
+    shares = signs * counts / np.maximum(counts.sum(1, keepdims=True), 1e-9)
     rows: list[list[str | Cell]] = [[label] for label in labels]
     for row, column in np.ndindex(counts.shape):
         count = counts[row, column]

@@ -21,7 +21,7 @@ function confidence(row) { return row.probabilities[row.predicted]; }
 function rounded(value) { return value === null ? "unknown" : value.toFixed(2); }
 function isWrong(row) { return row.right === false; }
 
-// The same colours as explanations in a notebook: blue at -1, red at 1.
+// The same colours as explanations in a notebook: purple at -1, orange at 1.
 function colour(strength) {
   const hue = strength > 0 ? "224,130,20" : "128,115,172";
   return `rgba(${hue},${(Math.min(Math.abs(strength), 1) * 0.75).toFixed(2)})`;
