@@ -62,6 +62,8 @@ def test_loaded_from_python(run, exported):
     assert package.load(exported["float32"], max_length=longest).max_length == longest
     with pytest.raises(InputError, match=f"--max-length {longest + 1}: .* was exported to read {longest} tokens"):
         package.load(exported["float32"], max_length=longest + 1)
+    with pytest.raises(InputError):
+        package.load(exported["float32"], max_length=0).predict(TEXTS)
 
 
 def test_the_server_answers_as_the_run(run, exported, monkeypatch):
