@@ -35,15 +35,15 @@ def held_out_scores(task: Task, predictions: Mapping[str, Predictions], seed: in
     Returns:
         The scores by part, "baselines", and "judged_on", the part on which these are scored; if there are test rows,
         also "temperature_scaling", with a temperature that is fitted on the validation rows, or without these on the
-        other half of the test rows. Empty if nothing was held out.
+        other half of the test rows. Empty if nothing was held out. Without training rows there are no baselines.
     """
-    scoring = labels_of(task.training.known_labels)
+    if not predictions:
+        return {}
+    scoring = labels_of(next(iter(predictions.values())).labels)
     measured: dict[str, Any] = {
         role: scoring.with_intervals(each.probabilities, each.labels, None, seed, each.decided)
         for role, each in predictions.items()
     }
-    if not measured:
-        return {}
     judge = "test" if "test" in predictions else "validation"
     if judge == "test":
         tested = predictions["test"].probabilities, predictions["test"].labels
@@ -53,7 +53,7 @@ def held_out_scores(task: Task, predictions: Mapping[str, Predictions], seed: in
             else scoring.temperature_scores(chosen_by.probabilities, chosen_by.labels, *tested)
         )  # fmt: skip
     part = task.test if judge == "test" else task.validation
-    baselines = baseline_scores([(task.training, part)], len(task.labels))
+    baselines = baseline_scores([(task.training, part)], len(task.labels)) if len(task.training) else {}
     return measured | {"baselines": baselines, "judged_on": judge}
 
 

@@ -26,7 +26,7 @@ from salience.runs.sentences import training_rows_among
 from salience.scores.held_out import decided_scores
 from salience.scores.metrics import each_label
 from salience.scores.predictions import Predictions
-from salience.training.baselines import baseline_scores
+from salience.training.baselines import held_out_scores
 from salience.training.prepare import silent
 from salience.training.recipe import Recipe
 from salience.training.task import checksums, read_task
@@ -103,13 +103,9 @@ def training_rows(run: Run, labels: list[str]) -> Texts:
 
 def metrics_of(run: Run, classifier: TextClassifier, task: Task, predictions: Predictions) -> dict[str, Any]:
     """What metrics.json would say of the scores, with the estimate of the run beside them."""
-    kind, probabilities, labels = classifier.kind, predictions.probabilities, predictions.labels
-    metrics: dict[str, Any] = {
-        "test": kind.with_intervals(probabilities, labels, None, run.recipe["seed"], predictions.decided),
-        "temperature_scaling": kind.cross_fitted(probabilities, labels),
-        "baselines": baseline_scores([(task.training, task.test)], len(task.labels)) if len(task.training) else {},
-        "judged_on": "test", "rows": run.metrics.get("rows", {}) | {"test": len(task.test)},
-    }  # fmt: skip
+    probabilities, labels = predictions.probabilities, predictions.labels
+    metrics = held_out_scores(task, {"test": predictions}, run.recipe["seed"])
+    metrics["rows"] = run.metrics.get("rows", {}) | {"test": len(task.test)}
     if "estimate" in run.metrics:
         metrics["estimate"] = run.metrics["estimate"]
     if classifier.multi_label:
