@@ -386,7 +386,7 @@ def audits(record: Record) -> None:
 
 def suggestions(record: Record) -> None:
     for name, pool in (("plain", "pool.csv"), ("several", "pool.csv"), ("windows", "pool.csv")):
-        for strategy in ("uncertain-clusters", "margin")[: 1 if name == "several" else 2]:
+        for strategy in ("facility-location", "margin")[: 1 if name == "several" else 2]:
             record.outputs(f"suggest {name} {strategy}", "suggest", record.train(name), pool, "--count", "8",
                            "--strategy", strategy, "--device", "cpu", to=f"next-{name}-{strategy}.csv")  # fmt: skip
     record.run("suggest", "suggest", record.train("plain"), "pool.csv", "--count", "3", "--device", "cpu")

@@ -1,17 +1,21 @@
 """Learning curves of the strategies that suggest which texts to label next, against random choice.
 
     python bench/suggest.py --data-dir DATA
+    python bench/suggest.py --data-dir DATA --start 0 --stop 150
+    python bench/suggest.py --data-dir DATA --start 0 --stop 150 --classifier described
     python bench/suggest.py --data-dir DATA --classifier fine-tuned --sets trec sst2 --seeds 0 1 --stop 100
     python bench/suggest.py --report
 
 A seed draws the first texts at random, which all strategies begin with. In each round a classifier is trained on the
 labelled texts; the strategy chooses texts of the pool by what this classifier says of them, and they get their labels.
 The accuracy is that on the test rows of the development set (`bench/development.py`). The pool are 5,000 of its rows
-to train on, the same for all seeds.
+to train on, the same for all seeds. With fewer first texts (`--start 20`), or none (`--start 0`), it is 2,000 of them,
+drawn for each seed, and the first rounds end with 20 and 50 labels.
 
 The classifier is the logistic regression on the vectors of the frozen encoder, the reference `frozen` of `salience
 compare`; or with `--classifier fine-tuned` the default recipe of `salience train`. The strategies read the vectors of
-the frozen encoder, or those that the head of the trained model reads.
+the frozen encoder, or those that the head of the trained model reads. With `--classifier described`, the first texts
+are chosen by what descriptions of the labels say (`bench/descriptions.py`), as of `salience describe`.
 
 Rounds are appended to RESULTS, and those that it has are not made again. The report gives the accuracy of every
 strategy, and the difference of the mean accuracy over all rounds after the first from that of random choice: paired by
@@ -35,26 +39,31 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+from scipy.special import softmax
 
+from descriptions import SENTENCES, TEMPLATES
 from development import SETS, development_set, rows_of
-from not_offered import NOT_OFFERED, LabelledPool
+from not_offered import NOT_OFFERED
 from salience.classify.frozen_encoder import load_frozen
 from salience.comparison.interval import paired_interval
 from salience.comparison.variation import Difference
-from salience.data.task import Task
+from salience.data.task import Task, name_in_words
 from salience.data.texts import Texts
 from salience.report.pictures import save
-from salience.suggestions import STRATEGIES, Choose, Pool
+from salience.suggestions import DEFAULT, DESCRIBED, STRATEGIES, Choose, Pool
 from salience.suggestions.suggesting import view_of
 from salience.training.baselines import regression_probabilities
 from salience.training.fit import fit
+from salience.training.head import SCALE
 from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
 
 MEASURED = ("trec", "sst2", "subj", "ag_news", "banking77", "20news")
 POOL, START, STEP, STOP = 5000, 50, 50, 300
+SMALL_POOL, FIRST_STEPS = 2000, {0: 20, 20: 30}  # with fewer first texts than `START`
 COLUMNS = ("classifier", "set", "seed", "strategy", "labels", "accuracy")
-View = Callable[[], tuple[np.ndarray, np.ndarray]]  # -> probabilities (N, C) and vectors (N, D) of all texts
+# -> probabilities (N, C), or None if nothing is known, and vectors (N, D) of all texts
+View = Callable[[], tuple[np.ndarray | None, np.ndarray]]
 # Places of labelled texts -> the view of a classifier that is trained on them, and its accuracy on the test rows.
 Classifier = Callable[[np.ndarray], tuple[View, float]]
 
@@ -64,8 +73,15 @@ def random(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray
     return generator.permutation(len(pool))[:count]
 
 
+def default(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
+    """What `salience suggest` does by itself: first with a classifier from descriptions, then with trained ones."""
+    described = pool.probabilities is not None and (pool.labelled is None or not len(pool.labelled))
+    return STRATEGIES[DESCRIBED if described else DEFAULT].choose(pool, count, generator)
+
+
 RULES: dict[str, Choose] = {
     "random": random,
+    "default": default,
     **{name: each.choose for name, each in STRATEGIES.items()},
     **NOT_OFFERED,
 }
@@ -79,6 +95,10 @@ class DevelopmentSet:
     pool: Texts
     test: Texts
     labels: list[str]
+
+    def drawn(self, seed: int) -> np.ndarray:
+        """The places of `SMALL_POOL` texts of the pool."""
+        return np.random.default_rng(seed).permutation(len(self.pool))[:SMALL_POOL]
 
 
 def read_set(name: str, data_dir: Path) -> DevelopmentSet:
@@ -94,18 +114,38 @@ def read_set(name: str, data_dir: Path) -> DevelopmentSet:
     return DevelopmentSet(name, *parts, labels)
 
 
-def frozen(data: DevelopmentSet, precision: str) -> Classifier:
-    """A logistic regression on vectors that are computed once."""
+def frozen(data: DevelopmentSet, precision: str, described: bool) -> Callable[[np.ndarray], Classifier]:
+    """A logistic regression on vectors that are computed once, for a pool of texts with these places.
+
+    Without labelled texts it knows nothing, or what descriptions of the labels say.
+    """
     encoder = load_frozen(precision=precision)
-    vectors, test_vectors = encoder.vectors(data.pool), encoder.vectors(data.test)
-    every = np.concatenate([vectors, test_vectors])
+    every_vector, test_vectors = encoder.vectors(data.pool), encoder.vectors(data.test)
+    sentences = encoder.vectors(descriptions(data)) if described else None
 
-    def trained(places: np.ndarray) -> tuple[View, float]:
-        own = data.pool.known_labels[places]
-        found = regression_probabilities(vectors[places], own, every, len(data.labels))
-        return lambda: (found[: len(vectors)], vectors), accuracy(found[len(vectors) :], data.test)
+    def of_pool(pool: np.ndarray) -> Classifier:
+        vectors, labels = every_vector[pool], data.pool.known_labels[pool]
+        every = np.concatenate([vectors, test_vectors])
 
-    return trained
+        def trained(places: np.ndarray) -> tuple[View, float]:
+            if len(places):
+                found = regression_probabilities(vectors[places], labels[places], every, len(data.labels))
+            elif sentences is not None:
+                found = softmax(SCALE * every @ sentences.T, axis=1)
+            else:
+                return lambda: (None, vectors), float("nan")
+            return lambda: (found[: len(vectors)], vectors), accuracy(found[len(vectors) :], data.test)
+
+        return trained
+
+    return of_pool
+
+
+def descriptions(data: DevelopmentSet) -> list[str]:
+    """A description of each label: those of `bench/descriptions.py`, or the names of the labels."""
+    if data.name in SENTENCES:
+        return [SENTENCES[data.name][label] for label in data.labels]
+    return [TEMPLATES.get(data.name, "{}").format(name_in_words(label)) for label in data.labels]
 
 
 def fine_tuned(data: DevelopmentSet, precision: str, seed: int) -> Classifier:
@@ -160,8 +200,9 @@ def curve(
             return
         probabilities, vectors = view()
         rest = np.setdiff1d(np.arange(size), labelled)
-        pool = LabelledPool(probabilities[rest], vectors[rest], vectors[labelled])
-        chosen = RULES[rule](pool, min(step, stop - len(labelled)), generator)
+        pool = Pool(None if probabilities is None else probabilities[rest], vectors[rest], vectors[labelled])
+        count = min(FIRST_STEPS.get(len(labelled), step), stop - len(labelled))
+        chosen = RULES[rule](pool, count, generator)
         labelled = np.concatenate([labelled, rest[chosen]])
 
 
@@ -281,7 +322,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(MEASURED))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(20)))
     parser.add_argument("--strategies", nargs="+", choices=RULES, default=list(RULES))
-    parser.add_argument("--classifier", choices=["frozen", "fine-tuned"], default="frozen")
+    parser.add_argument("--classifier", choices=["frozen", "described", "fine-tuned"], default="frozen")
+    parser.add_argument("--start", type=int, default=START, choices=[0, 20, START], help="number of the first texts")
     parser.add_argument("--stop", type=int, default=STOP, help="number of labels of the last round")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--results", type=Path, default=Path("results/suggest.csv"))
@@ -292,12 +334,17 @@ def main() -> None:
         if options.data_dir is None:
             parser.error("--data-dir is needed, unless there is --report")
         make(options)
-    rows = [row for row in read_rows(options.results) if row["classifier"] == options.classifier]
+    rows = [row for row in read_rows(options.results) if row["classifier"] == named(options)]
     rows = [row for row in rows if row["strategy"] in options.strategies]
     print(f"{report(rows)}\n\n{of_rounds(rows)}")
     if options.picture is not None:
         offered = [rule for rule in STRATEGIES if rule in options.strategies]
         save(partial(draw, rows=rows, rules=offered), options.picture, size=(12, 7), panels=(2, 3))
+
+
+def named(options: argparse.Namespace) -> str:
+    """The name of the classifier and of the first texts in the file of results."""
+    return options.classifier + (f" from {options.start}" if options.start < START else "")
 
 
 def make(options: argparse.Namespace) -> None:
@@ -311,16 +358,19 @@ def make(options: argparse.Namespace) -> None:
         options.results.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
     for name in options.sets:
         data = read_set(name, options.data_dir)
-        regression = frozen(data, options.precision) if options.classifier == "frozen" else None
+        if options.classifier != "fine-tuned":
+            regression = frozen(data, options.precision, options.classifier == "described")
         for seed in options.seeds:
-            trained = first_kept(regression or fine_tuned(data, options.precision, seed))
+            pool = np.arange(len(data.pool)) if options.start == START else data.drawn(seed)
+            if options.classifier == "fine-tuned":
+                trained = first_kept(fine_tuned(data, options.precision, seed))
+            else:
+                trained = first_kept(regression(pool))
             for rule in options.strategies:
-                key = (options.classifier, name, seed, rule)
+                key = (named(options), name, seed, rule)
                 if (*key, options.stop) in there:
                     continue
-                rounds = [
-                    (labels, score) for labels, score in curve(trained, len(data.pool), rule, seed, stop=options.stop)
-                ]
+                rounds = list(curve(trained, len(pool), rule, seed, options.start, stop=options.stop))
                 with options.results.open("a", encoding="utf-8", newline="") as opened:
                     csv.writer(opened, lineterminator="\n").writerows(
                         [*key, labels, f"{score:.4f}"] for labels, score in rounds if (*key, labels) not in there

@@ -8,7 +8,7 @@ strategy chooses 50 more by what a classifier says that is trained on the labell
 logistic regression for each label on the vectors of the frozen encoder. The uncertainty of a text is made of the
 entropies of its C binary decisions: their mean, or their maximum, which is that of the decision nearest to 0.5
 (binary minimum; Brinker, 2006, doi 10.1007/3-540-31314-1_24). "+clusters" takes the text nearest to each center of a
-weighted k-means of the 10 times as many most uncertain texts.
+weighted k-means of the 10 times as many most uncertain texts. "facility location" is what `salience suggest` does.
 
 For each strategy it prints the mean over all rounds after the first of the ranking precision and of micro-F1 at 0.5 on
 500 test texts, in percent, and the difference from random choice with its 95 % interval over seeds. Of several sets it
@@ -28,28 +28,31 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from development import development_set, joined, rows_of
+from not_offered.uncertain_clusters import FACTOR, nearest_to_centers
 from salience.classify.frozen_encoder import load_frozen
 from salience.comparison.interval import paired_interval
 from salience.comparison.variation import difference
 from salience.scores.labels import SEVERAL_LABELS
-from salience.suggestions.strategies import FACTOR, highest, label_entropies, nearest_to_centers
+from salience.suggestions.strategies import facilities, highest, label_entropies
 from salience.training.baselines import regression_probabilities
 from suggest import shown, without_one_set
 
 START, STEP, STOP, TESTED = 50, 50, 250, 500
 SCORES = ("ranking_precision", "micro_f1")
-# (probabilities (N, C), vectors (N, D), count, generator) -> places of the texts to label
-Rule = Callable[[np.ndarray, np.ndarray, int, np.random.Generator], np.ndarray]
+# (probabilities (N, C), vectors (N, D), count, generator, vectors of labelled texts) -> places of the texts to label
+Rule = Callable[[np.ndarray, np.ndarray, int, np.random.Generator, np.ndarray], np.ndarray]
 
 
-def random(probabilities: np.ndarray, vectors: np.ndarray, count: int, generator: np.random.Generator) -> np.ndarray:
+def random(
+    probabilities: np.ndarray, vectors: np.ndarray, count: int, generator: np.random.Generator, labelled: np.ndarray
+) -> np.ndarray:
     """Texts drawn uniformly."""
     return generator.permutation(len(probabilities))[:count]
 
 
 def uncertain(
-    probabilities: np.ndarray, vectors: np.ndarray, count: int, generator: np.random.Generator, of_labels: Callable,
-    clusters: bool,
+    probabilities: np.ndarray, vectors: np.ndarray, count: int, generator: np.random.Generator, labelled: np.ndarray,
+    of_labels: Callable, clusters: bool,
 ) -> np.ndarray:  # fmt: skip
     """The texts with the highest entropies, or one of each cluster of these.
 
@@ -74,12 +77,20 @@ def largest_of(entropies: np.ndarray) -> np.ndarray:
     return entropies.max(1)
 
 
+def by_facility_location(
+    probabilities: np.ndarray, vectors: np.ndarray, count: int, generator: np.random.Generator, labelled: np.ndarray
+) -> np.ndarray:
+    """What `salience suggest` does: facility location, weighted by the mean entropy."""
+    return facilities(vectors, labelled, label_entropies(probabilities).mean(1), count, generator)
+
+
 RULES: dict[str, Rule] = {
     "random": random,
     "mean entropy": partial(uncertain, of_labels=mean_of, clusters=False),
     "maximum entropy": partial(uncertain, of_labels=largest_of, clusters=False),
     "mean entropy+clusters": partial(uncertain, of_labels=mean_of, clusters=True),
     "maximum entropy+clusters": partial(uncertain, of_labels=largest_of, clusters=True),
+    "facility location": by_facility_location,
 }
 
 
@@ -102,7 +113,8 @@ def curve(
         if len(labelled) >= min(STOP, len(labels[0])):
             return np.mean(rounds[1:], axis=0).tolist()
         rest = np.setdiff1d(np.arange(len(labels[0])), labelled)
-        labelled = np.concatenate([labelled, rest[rule(found[rest], vectors[0][rest], STEP, generator)]])
+        chosen = rule(found[rest], vectors[0][rest], STEP, generator, vectors[0][labelled])
+        labelled = np.concatenate([labelled, rest[chosen]])
 
 
 def several_labels(rows: list[dict], count: int) -> list[dict]:

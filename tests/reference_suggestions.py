@@ -72,3 +72,21 @@ def badge(probabilities, vectors, count, numbers):
                 chosen.append(place)
                 break
     return chosen
+
+
+def facility_location(vectors, labelled, weights, count):
+    def cosine(one, other):
+        return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
+
+    def value(chosen):
+        covering = [*labelled, *(vectors[place] for place in chosen)]
+        return sum(
+            weight * max([-1.0, *(cosine(vector, other) for other in covering)])
+            for vector, weight in zip(vectors, weights, strict=True)
+        )
+
+    chosen = []
+    while len(chosen) < count:
+        left = [place for place in range(len(vectors)) if place not in chosen]
+        chosen.append(max(left, key=lambda place: round(value([*chosen, place]), 9)))
+    return chosen

@@ -3,12 +3,16 @@
 from not_offered.badge import badge
 from not_offered.clusters import clusters
 from not_offered.density import density
-from not_offered.k_center import LabelledPool, k_center
+from not_offered.k_center import k_center
+from not_offered.typiclust import typiclust
+from not_offered.uncertain_clusters import uncertain_clusters
 from not_offered.uncertainty import entropy, least_confidence
 from salience.suggestions import Choose
 
 NOT_OFFERED: dict[str, Choose] = {
+    "uncertain-clusters": uncertain_clusters,
     "clusters": clusters,
+    "typiclust": typiclust,
     "badge": badge,
     "least-confidence": least_confidence,
     "entropy": entropy,
@@ -16,4 +20,4 @@ NOT_OFFERED: dict[str, Choose] = {
     "density": density,
 }
 
-__all__ = ["NOT_OFFERED", "LabelledPool"]
+__all__ = ["NOT_OFFERED"]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from salience.suggestions.strategies import Pool, completed, highest
+from not_offered.uncertain_clusters import completed
+from salience.suggestions.strategies import Pool, highest
 
 
 def badge(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
@@ -21,7 +22,7 @@ def badge(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
     The embeddings (N, C, D) are never made: the product of two is the product of their errors p - y times that of
     their vectors. It takes O(N (C + D) count) steps.
     """
-    errors = pool.probabilities.astype(np.float64)  # a copy
+    errors = pool.known_probabilities.astype(np.float64)  # a copy
     errors[np.arange(len(pool)), errors.argmax(1)] -= 1
     vectors = pool.known_vectors
     norms = np.einsum("nc,nc->n", errors, errors) * np.einsum("nd,nd->n", vectors, vectors)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from salience.suggestions.strategies import Pool, nearest_to_centers
+from not_offered.uncertain_clusters import nearest_to_centers
+from salience.suggestions.strategies import Pool
 
 
 def clusters(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:

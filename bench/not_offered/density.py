@@ -22,4 +22,4 @@ def density(pool: Pool, count: int, generator: np.random.Generator | None = None
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     directions = vectors / np.where(norms > 0, norms, 1)
     similarity = directions @ directions.mean(0) if len(pool) else norms[:, 0]
-    return highest(entropies(pool.probabilities) * np.maximum(similarity, 0), count)
+    return highest(entropies(pool.known_probabilities) * np.maximum(similarity, 0), count)

@@ -6,24 +6,12 @@ arXiv:1708.00489.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from salience.suggestions.strategies import Pool, completed
+from not_offered.uncertain_clusters import completed
+from salience.suggestions.strategies import Pool
 
 CELLS = 2**24  # distances computed at once
-
-
-@dataclass(frozen=True)
-class LabelledPool(Pool):
-    """A pool beside which the vectors of the labelled texts are known.
-
-    Args:
-        labelled: (M, D); None if there are no labelled texts.
-    """
-
-    labelled: np.ndarray | None = None
 
 
 def k_center(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:
@@ -35,9 +23,8 @@ def k_center(pool: Pool, count: int, generator: np.random.Generator | None = Non
     count = min(count, len(pool))
     squares = np.einsum("nd,nd->n", vectors, vectors)
     chosen: list[int] = []
-    labelled = pool.labelled if isinstance(pool, LabelledPool) else None
-    if labelled is not None and len(labelled):
-        nearest = nearest_squared(vectors, squares, labelled)
+    if pool.labelled is not None and len(pool.labelled):
+        nearest = nearest_squared(vectors, squares, pool.labelled)
     elif count:
         chosen = [int(to_center(vectors, squares, vectors.mean(0)).argmin())]
         nearest = to_center(vectors, squares, vectors[chosen[0]])

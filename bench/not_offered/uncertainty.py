@@ -12,12 +12,12 @@ from salience.suggestions.strategies import Pool, highest
 
 def least_confidence(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:
     """The texts whose most probable label has the lowest probability. Lewis and Gale (1994), arXiv:cmp-lg/9407020."""
-    return highest(1 - pool.probabilities.max(1), count)
+    return highest(1 - pool.known_probabilities.max(1), count)
 
 
 def entropy(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:
     """The texts whose probabilities have the highest entropy."""
-    return highest(entropies(pool.probabilities), count)
+    return highest(entropies(pool.known_probabilities), count)
 
 
 def entropies(probabilities: np.ndarray) -> np.ndarray:

@@ -213,5 +213,5 @@ def test_commands_that_need_one_label_are_refused(command, trained, files, place
 
 
 def test_functions_that_need_one_label_are_refused(trained):
-    with pytest.raises(InputError, match=r"margin is for texts with one label.*use --strategy uncertain-clusters"):
+    with pytest.raises(InputError, match=r"margin is for texts with one label.*use --strategy facility-location"):
         library.suggest(library.load(trained, device="cpu"), ["a cup"], strategy="margin")

@@ -2,15 +2,18 @@
 
 import csv
 import json
+from collections import Counter
 
 import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
 from test_bad_input import refused
+from transformers import AutoModel, AutoTokenizer
 
-from labelled import labelled_rows, write_csv
+from labelled import WORDS, labelled_rows, write_csv
 from salience.classify import load
+from salience.cli.suggest import skew
 from salience.suggestions import DEFAULT, STRATEGIES, suggest
 
 TRAINED = [text for text, _ in labelled_rows(60)]
@@ -150,3 +153,42 @@ def test_what_is_refused(run, place, pool, salience, tmp_path):
     assert salience("suggest", run, taken, "--prefix", "new_").code == 0
     answer = salience("suggest", run, place.data)
     assert answer.code == 2 and "no text is left to label (60 labelled already)" in answer.err
+
+
+def test_an_encoder_chooses_where_nothing_is_labelled(place, pool, salience, tmp_path):
+    """By its vectors alone: no label is predicted, and none of a strategy that reads probabilities."""
+    encoder, output = tmp_path / "encoder", tmp_path / "next.csv"
+    AutoModel.from_pretrained(place.model).save_pretrained(encoder)
+    AutoTokenizer.from_pretrained(place.model).save_pretrained(encoder)
+    answer = salience("suggest", encoder, pool, "--count", "6", "--output", output)
+    assert answer.code == 0, answer.err
+    assert "predicted" not in answer.err and "trained on" not in answer.err
+    rows = read(output)
+    assert list(rows[0]) == ["id", "text", "rank", "label"]
+    texts = [TRAINED[0], *NEW, TESTED[0]]
+    expected = suggest(str(encoder), texts, 6)
+    assert [row["text"].strip() for row in rows] == [texts[each.place] for each in expected]
+    assert {(each.label, each.probability) for each in expected} == {((), None)}
+    for strategy in ("margin", "balanced"):
+        refused(salience("suggest", encoder, pool, "--strategy", strategy), "an encoder gives no probabilities")
+
+
+def test_a_classifier_from_descriptions_chooses_as_many_of_each_label(place, pool, salience, tmp_path):
+    labels, folder, output = tmp_path / "labels.yaml", tmp_path / "described", tmp_path / "next.csv"
+    labels.write_text("".join(f"{label}: [{words!r}]\n" for label, words in WORDS.items()), encoding="utf-8")
+    assert salience("describe", labels, "--model", place.model, "--output", folder, "--device", "cpu").code == 0
+    answer = salience("suggest", folder, pool, "--count", "6", "--output", output)
+    assert answer.code == 0 and "suggested by balanced" in answer.err and "trained on" not in answer.err
+    available = Counter(load(folder).predict([TRAINED[0], *NEW, TESTED[0]]))
+    chosen = Counter(row["predicted"] for row in read(output))
+    left = {label: available[label] - number for label, number in chosen.items()}
+    assert chosen.total() == 6 and len(chosen) == len(available)
+    assert max(chosen.values()) - min(number for label, number in chosen.items() if left[label]) <= 1
+
+
+def test_a_skewed_choice_is_said():
+    assert skew({"a": 4, "b": 3, "c": 3}, ["a", "b", "c"], 10) == ""
+    assert skew({"a": 5}, ["a", "b", "c"], 5) == ""  # too few to say
+    assert '8 of 10 texts have one predicted label; none is predicted to be "c"' in skew(
+        {"a": 8, "b": 2}, ["a", "b", "c"], 10
+    )

@@ -18,14 +18,15 @@ def run_of(folder, **settings):
 def test_training_validation_and_test_rows(tmp_path):
     parts = {name: labelled_rows(12, seed=seed) for seed, name in enumerate(("data", "validation", "test"))}
     files = {name: str(write_csv(tmp_path / f"{name}.csv", rows)) for name, rows in parts.items()}
-    found, note = texts_of_run(run_of(tmp_path / "run", **files))
+    found, measured, note = texts_of_run(run_of(tmp_path / "run", **files))
     assert note is None
-    assert found == {(text,) for rows in parts.values() for text, _ in rows}
+    assert found == {(text,) for text, _ in parts["data"]}
+    assert measured == {(text,) for name in ("validation", "test") for text, _ in parts[name]}
 
 
 def test_only_the_rows_that_were_drawn(tmp_path):
     file = str(write_csv(tmp_path / "data.csv", labelled_rows(60)))
-    found, note = texts_of_run(run_of(tmp_path / "run", data=file, size=12, validation_share=0.0))
+    found, _, note = texts_of_run(run_of(tmp_path / "run", data=file, size=12, validation_share=0.0))
     assert note is None and len(found) == 12
 
 
@@ -34,15 +35,15 @@ def test_rows_are_known_of_a_run_with_retired_settings(tmp_path):
     folder = run_of(tmp_path / "run", data=file)
     with (folder / "recipe.yaml").open("a") as recipe:
         recipe.write(f"plain_share: 0.375\nunlabelled: {file}\n")
-    found, note = texts_of_run(folder)
+    found, _, note = texts_of_run(folder)
     assert note is None and len(found) == 12
 
 
 def test_what_is_not_known_is_said(tmp_path):
-    found, note = texts_of_run(tmp_path)
-    assert not found and "does not say which texts it was trained on" in note
-    found, note = texts_of_run(run_of(tmp_path / "run", data=str(tmp_path / "gone.csv")))
-    assert not found and "cannot be read" in note and "gone.csv" in note
+    found, measured, note = texts_of_run(tmp_path)
+    assert not found and not measured and "does not say which texts it was trained on" in note
+    found, measured, note = texts_of_run(run_of(tmp_path / "run", data=str(tmp_path / "gone.csv")))
+    assert not found and not measured and "cannot be read" in note and "gone.csv" in note
 
 
 def test_the_texts_that_a_teacher_has_taught_with_are_not_labelled(tmp_path):
@@ -50,6 +51,6 @@ def test_the_texts_that_a_teacher_has_taught_with_are_not_labelled(tmp_path):
     few, many, test = (str(write_csv(tmp_path / f"{name}.csv", rows)) for name, rows in parts.items())
     teacher = run_of(tmp_path / "teacher", data=few)
     student = {"data": many, "test": test, "teacher": str(teacher), "text": "text", "label": "label"}
-    found, note = texts_of_run(run_of(tmp_path / "run", **student))
+    found, measured, note = texts_of_run(run_of(tmp_path / "run", **student))
     assert note is None
-    assert found == {(text,) for name in ("few", "test") for text, _ in parts[name]}
+    assert found == {(text,) for text, _ in parts["few"]} and measured == {(text,) for text, _ in parts["test"]}

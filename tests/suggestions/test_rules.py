@@ -6,17 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import binom
-from sklearn.cluster import KMeans
 
 import reference_suggestions
-from salience.suggestions import STRATEGIES, Pool
+from salience.suggestions import STRATEGIES, Pool, strategies
 from salience.suggestions.strategies import (
-    FACTOR,
+    balanced_facilities,
     label_entropies,
     margin,
     margins,
-    nearest_to_centers,
-    uncertain_clusters,
+    uncertain_facilities,
 )
 
 
@@ -46,21 +44,6 @@ def blobs(sizes, seed=0) -> np.ndarray:
                            enumerate(sizes)])  # fmt: skip
 
 
-def test_the_text_nearest_to_each_mean_comes_that_of_the_largest_group_first():
-    sizes = [5, 9, 7]
-    vectors = blobs(sizes)
-    starts = np.cumsum([0, *sizes[:-1]])
-    nearest = [
-        start + int(np.linalg.norm(own - own.mean(0), axis=1).argmin())
-        for start, own in zip(starts, np.split(vectors, starts[1:]), strict=True)
-    ]
-    assert nearest_to_centers(vectors, None, 3, np.random.default_rng(0)).tolist() == [
-        nearest[1],
-        nearest[2],
-        nearest[0],
-    ]
-
-
 def test_the_entropies_of_the_decisions_about_labels():
     """A bit for a half, none for a certain decision, and 2 - 3/4 log2(3) for a quarter; also against scipy."""
     probabilities = np.array([[0.5, 0.0, 1.0, 1.0], [0.25, 0.75, 0.25, 0.75], [0.0, 0.0, 1.0, 0.0]])
@@ -70,25 +53,54 @@ def test_the_entropies_of_the_decisions_about_labels():
     assert label_entropies(several) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("kind", ["probabilities", "several", "no probabilities", "no labelled texts"])
 @pytest.mark.parametrize("seed", range(3))
-def test_uncertain_clusters_are_those_of_weighted_k_means_on_the_uncertain_texts(seed, several):
-    pool, count = replace(random_pool(seed, texts=100), several=several), 4
+def test_facility_location_is_that_of_the_loop(seed, kind):
+    pool = random_pool(seed, texts=40)
     uncertainty = 1 - margins(pool.probabilities)
-    if several:
+    if kind == "several":
+        pool = replace(pool, several=True)
         uncertainty = np.array([
             np.mean([reference_suggestions.entropy_of([yes, 1 - yes]) / np.log(2) for yes in row])
             for row in pool.probabilities
         ])  # fmt: skip
-    kept = sorted(range(100), key=lambda place: -uncertainty[place])[: FACTOR * count]
-    state = int(np.random.default_rng(seed).integers(2**31))
-    means = KMeans(count, n_init=1, random_state=state).fit(pool.vectors[kept], sample_weight=uncertainty[kept])
-    expected = set()
-    for number, center in enumerate(means.cluster_centers_):
-        own = [place for place, cluster in zip(kept, means.labels_, strict=True) if cluster == number]
-        expected.add(min(own, key=lambda place: np.linalg.norm(pool.vectors[place] - center)))
-    chosen = uncertain_clusters(pool, count, np.random.default_rng(seed))
-    assert set(chosen.tolist()) == expected and set(chosen.tolist()) <= set(kept)
+    elif kind == "no probabilities":
+        pool, uncertainty = replace(pool, probabilities=None), np.ones(40)
+    labelled = np.random.default_rng(seed + 100).normal(size=(0 if kind == "no labelled texts" else 3, 7))
+    expected = reference_suggestions.facility_location(pool.vectors, labelled, uncertainty, 10)
+    chosen = uncertain_facilities(replace(pool, labelled=labelled), 10, np.random.default_rng(0))
+    assert chosen.tolist() == expected
+
+
+def test_a_text_like_a_labelled_one_is_not_chosen():
+    """Three groups of texts, of 9, 7 and 5; the largest has a labelled text."""
+    vectors = blobs([9, 7, 5])
+    pool = Pool(vectors=vectors, labelled=vectors[:1])
+    group = np.repeat([0, 1, 2], [9, 7, 5])
+    assert group[uncertain_facilities(pool, 2, np.random.default_rng(0))].tolist() == [1, 2]
+    alone = replace(pool, labelled=None)
+    assert group[uncertain_facilities(alone, 2, np.random.default_rng(0))].tolist() == [0, 1]
+
+
+def test_every_predicted_label_has_its_turn():
+    """4, 2 and 1 texts of three labels, and none of a fourth: turns until 6 are chosen."""
+    predicted = np.array([2, 0, 0, 1, 0, 1, 0])
+    pool = Pool(np.eye(4)[predicted], random_pool(0, texts=7).vectors)
+    chosen = balanced_facilities(pool, 6, np.random.default_rng(0))
+    assert predicted[chosen].tolist() == [0, 1, 2, 0, 1, 0] and len(set(chosen.tolist())) == 6
+    own = np.flatnonzero(predicted == 0)
+    expected = reference_suggestions.facility_location(pool.vectors[own], np.zeros((0, 7)), np.ones(4), 3)
+    assert [place for place in chosen.tolist() if predicted[place] == 0] == own[expected].tolist()
+
+
+def test_of_many_texts_each_part_gives_its_share(monkeypatch):
+    """With 20 at once, 12 of 90 texts are chosen in 3 parts; the texts of one group do not come up again."""
+    monkeypatch.setattr(strategies, "MOST", 20)
+    vectors = blobs([30, 30, 30])
+    chosen = uncertain_facilities(Pool(vectors=vectors), 12, np.random.default_rng(0))
+    assert len(set(chosen.tolist())) == 12
+    assert sorted((chosen[:3] // 30).tolist()) == [0, 1, 2]
+    assert uncertain_facilities(Pool(vectors=vectors), 90, np.random.default_rng(0)).tolist() != list(range(90))
 
 
 POOLS = {

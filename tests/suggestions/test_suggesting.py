@@ -61,7 +61,7 @@ def test_probabilities_that_are_not_finite_are_left_out():
     probabilities = np.array([[0.5, 0.5], [np.nan, np.nan], [0.9, 0.1]])
     classifier = SimpleNamespace(labels=["a", "b"], multi_label=False)
     for strategy in STRATEGIES.values():
-        found = ranked(classifier, probabilities, np.eye(3), np.array([4, 5, 7]), strategy, 3, 0)
+        found = ranked(classifier, probabilities, np.eye(3), None, np.array([4, 5, 7]), strategy, 3, 0)
         assert {each.place for each in found} == {4, 7}
         assert Suggestion(7, "a", 0.9) in found
 

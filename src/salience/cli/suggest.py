@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
 from salience.cli import options
+from salience.cli.describe import FILE
 from salience.cli.options import catalogue
 from salience.errors import InputError, counted, listed, quoted
+
+SKEWED = 3  # times as many texts of a label as an even choice has, of which a line warns
 
 
 def strategies() -> list[tuple[str, str]]:
@@ -22,7 +26,7 @@ def strategies() -> list[tuple[str, str]]:
 
 
 def suggest(
-    model: options.Model,
+    model: Annotated[str, Argument(help="Run, any other trained classifier, or an encoder such as minilm.")],
     pool: Annotated[str, Argument(help="Texts without labels, as for `salience predict`.")],
     text: options.Text = None,
     text_pair: options.TextPair = None,
@@ -32,7 +36,7 @@ def suggest(
     device: options.Device = "auto",
     count: Annotated[int, Option(help="Texts to suggest.")] = 50,
     strategy: Annotated[
-        str | None, Option(help="How texts are chosen.  [default: the best on average]")
+        str | None, Option(help="How texts are chosen.  [default: by what the model knows]")
     ] = None,
     list_strategies: Annotated[bool, catalogue("--list-strategies", "strategies", strategies)] = False,
     output: Annotated[Path | None, Option(help=".csv, .jsonl or .parquet.  [default: csv to the terminal]")] = None,
@@ -42,26 +46,38 @@ def suggest(
     safe_csv: options.SafeCsv = False,
     overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
-    """Choose the texts whose labels would help a trained classifier most, for a person to label."""
+    """Choose the texts whose labels would help a classifier most, for a person to label."""
     # The rows get their rank, the predicted label and its probability, and an empty column for the label, if the pool
     # has none of this name. Where a text can have several labels, they get the list of the predicted ones, no
     # probability, and the columns of labels that the training data have. Columns of labels in the pool are not read.
+    from functools import partial
+
     import numpy as np
 
-    from salience.classify import choose_device, load
+    from salience.classify import TextClassifier, choose_device, load
+    from salience.classify.frozen_encoder import FrozenEncoder, load_frozen
     from salience.classify.parts import Windows, check_window
     from salience.data.columns import choose_as_trained
     from salience.data.reading import column_names, column_types
     from salience.data.task import check_not_read
     from salience.data.values import label_columns
     from salience.data.writing import check_output, writing
+    from salience.models.loading import NoClassifier
     from salience.report.terminal import tell
     from salience.runs.folder import trained_columns
-    from salience.suggestions import DEFAULT
+    from salience.suggestions import DEFAULT, DESCRIBED
     from salience.suggestions.files import SuggestedColumns, chosen_rows, read_pool, texts_of_run
-    from salience.suggestions.suggesting import FreshTexts, check_fits, ranked, strategy_named
+    from salience.suggestions.suggesting import (
+        FreshTexts,
+        check_fits,
+        labelled_vectors,
+        ranked,
+        strategy_named,
+        view_of,
+    )
 
-    strategy = strategy or DEFAULT
+    described = (Path(model).expanduser() / FILE).is_file()
+    strategy = strategy or (DESCRIBED if described else DEFAULT)
     chosen = strategy_named(strategy, count)
     check_window(window)
     check_output(output, overwrite, safe_csv)
@@ -71,28 +87,37 @@ def suggest(
         names, trained, {"text": text, "text_pair": text_pair}, need_label=False, source=pool
     )
     choose_device(device)  # an invalid device is reported before the data are read
-    classifier = load(model, max_length, device, precision)
-    check_fits(chosen, classifier)
+    classifier: TextClassifier | None = None
+    reader: TextClassifier | FrozenEncoder
+    try:
+        reader = classifier = load(model, max_length, device, precision)
+    except NoClassifier:
+        reader = load_frozen(model, max_length, device, precision)
+    check_fits(chosen, reader)
+    several = classifier is not None and classifier.multi_label
     # The columns for a person: that of the labels in the training data, or one of 0 and 1 for each label.
     label = (trained.label if trained else None) or "label"
-    several = label_columns(label, [])
-    labels = several if classifier.multi_label and {*several} == {*classifier.labels} else (label,)
+    of_labels = label_columns(label, [])
+    known_labels = [] if classifier is None else classifier.labels
+    labels = of_labels if several and {*of_labels} == {*known_labels} else (label,)
     as_columns = output is None or output.suffix.lower() != ".jsonl"
-    added = SuggestedColumns(prefix, labels, classifier.multi_label, as_columns)
+    added = SuggestedColumns(prefix, labels, several, as_columns, predicted=classifier is not None)
     added.check_free(names, pool)
     types = added.typed(column_types(pool, encoding)) if as_columns else None
-    known, note = texts_of_run(model)
-    for line in filter(None, [*notes, note]):
+    trained_on, measured, note = texts_of_run(model)
+    for line in filter(None, [*notes, None if classifier is None or described else note]):
         tell(line)
 
-    fresh, windows = FreshTexts(known), Windows(pool, encoding, columns, None, window)
-    numbers, probabilities, vectors = read_pool(windows, classifier, fresh, chosen.reads_vectors)
+    fresh, windows = FreshTexts(trained_on | measured), Windows(pool, encoding, columns, None, window)
+    view = partial(view_of, reader, with_vectors=chosen.reads_vectors)
+    numbers, probabilities, vectors = read_pool(windows, view, len(known_labels), fresh)
     sound = int(np.isfinite(probabilities).all(1).sum())
     fresh.left_out["with probabilities that are NaN"] = len(numbers) - sound
     reasons = listed(f"{number:,} {reason}" for reason, number in fresh.left_out.items() if number)
     if not sound:
         raise InputError(f"{pool}: no text is left to label ({reasons}): name a file of other texts")
-    found = ranked(classifier, probabilities, vectors, numbers, chosen, count, seed)
+    labelled = labelled_vectors(reader, trained_on) if chosen.reads_vectors else None
+    found = ranked(reader, probabilities, vectors, labelled, numbers, chosen, count, seed)
     rows = chosen_rows(windows, [each.place for each in found], fresh)
     for row, each in zip(rows, found, strict=True):  # in a file of objects, every row may have names of its own
         added.check_free(row, f"{pool}: row {each.place}")
@@ -101,21 +126,36 @@ def suggest(
 
     tell(f"{counted(sound, 'text')} to choose from" + (f"; left out: {reasons}" if reasons else ""))
     tell(f"{counted(len(found), 'text')} suggested by {strategy}" + (f": {output}" if output else ""))
-    predicted = Counter(label for each in found for label in each.labels)
-    labelled = listed(f"{quoted(label)} {number:,}" for label, number in predicted.most_common())
-    tell(f"predicted labels: {labelled or 'none'}")
-    if not classifier.multi_label:
-        of_labels = [each.probability or 0 for each in found]
-        shown = f"{min(of_labels):.2f} to {max(of_labels):.2f}, mean {np.mean(of_labels):.2f}"
-        tell(f"their probabilities: {shown}")
+    if classifier is not None:
+        predicted = Counter(label for each in found for label in each.labels)
+        tell(f"predicted labels: {listed(f'{quoted(name)} {n:,}' for name, n in predicted.most_common()) or 'none'}")
+        if skewed := skew(predicted, known_labels, len(found)):
+            tell(skewed)
+        if not several:
+            certain = [each.probability or 0 for each in found]
+            shown = f"{min(certain):.2f} to {max(certain):.2f}, mean {np.mean(certain):.2f}"
+            tell(f"their probabilities: {shown}")
     if kept := [label for label in labels if label in names]:
         tell(f"labels of {pool} are not read, and kept as they are: {listed(map(quoted, kept))}")
         return
     how = ""
     if len(labels) > 1:
         how = " with 0 and 1"
-    elif classifier.multi_label:
+    elif several and classifier is not None:
         example, separator = classifier.labels[:2], trained.separator if trained else None
         how = f", such as {separator.join(example) if separator else json.dumps(example, ensure_ascii=False)}"
     shown = listed(map(quoted, labels))
     tell(f"next: fill in {shown}{how}, and append the texts with their labels to the training data")
+
+
+def skew(predicted: Mapping[str, int], labels: Sequence[str], count: int) -> str:
+    """A line that warns of a choice with few of some labels; else empty."""
+    most = max(predicted.values(), default=0)
+    without = [label for label in labels if label not in predicted]
+    if count < 2 * len(labels) or (not without and most <= SKEWED * count / len(labels)):
+        return ""
+    lacking = f"; none is predicted to be {listed(map(quoted, without), 5)}" if without else ""
+    return (
+        f"skewed: {most:,} of {counted(count, 'text')} have one predicted label{lacking}: label some texts that are "
+        "drawn at random too"
+    )

@@ -351,8 +351,15 @@ def load_encoder(name: str) -> WithTokenizer:
     return _fitted(name, without_pooling_layer(encoder).float(), _untrained_tokenizer(name))
 
 
+class NoClassifier(InputError):
+    """A model has no trained head: it is an encoder."""
+
+
 def load_trained(folder: str | Path) -> WithTokenizer:
-    """Loads a trained classifier and its tokenizer, saved by `salience train` or by transformers."""
+    """Loads a trained classifier and its tokenizer, saved by `salience train` or by transformers.
+
+    Raises a `NoClassifier` for an encoder.
+    """
     from transformers import AutoModelForSequenceClassification
 
     name = str(folder)
@@ -361,7 +368,7 @@ def load_trained(folder: str | Path) -> WithTokenizer:
     if loading_info["missing_keys"]:  # its head may lie in a module
         model = _loaded(name, lambda: with_saved_head(model.base_model, model_source(name)))
     if model is None:
-        raise InputError(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
+        raise NoClassifier(f"{name} holds no trained classifier: train one first, with salience train --model {name}")
     if is_regression(model.config):
         raise InputError(f"{name} gives a text a number (regression); use a classifier with at least two labels")
     check_labels(name, model.config)

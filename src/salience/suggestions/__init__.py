@@ -3,7 +3,7 @@
 `STRATEGIES` is the catalogue; `salience.suggest` chooses by one of them.
 """
 
-from salience.suggestions.strategies import DEFAULT, STRATEGIES, Choose, Pool, Strategy
+from salience.suggestions.strategies import DEFAULT, DESCRIBED, STRATEGIES, Choose, Pool, Strategy
 from salience.suggestions.suggesting import Suggestion, suggest
 
-__all__ = ["DEFAULT", "STRATEGIES", "Choose", "Pool", "Strategy", "Suggestion", "suggest"]
+__all__ = ["DEFAULT", "DESCRIBED", "STRATEGIES", "Choose", "Pool", "Strategy", "Suggestion", "suggest"]

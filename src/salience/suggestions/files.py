@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from salience.classify import TextClassifier
 from salience.classify.parts import Windows
 from salience.classify.predictor import texts_in
 from salience.data.columns import Columns
@@ -22,7 +21,7 @@ from salience.data.values import well_formed
 from salience.errors import InputError, listed, quoted
 from salience.runs.folder import RECIPE, read_recipe
 from salience.settings import settings_of
-from salience.suggestions.suggesting import FreshTexts, Suggestion, digest_of_text, view_of
+from salience.suggestions.suggesting import FreshTexts, Suggestion, digest_of_text
 from salience.training.prepare import silent
 from salience.training.recipe import DataSettings, Recipe
 from salience.training.task import task_of
@@ -31,11 +30,13 @@ if TYPE_CHECKING:
     from pyarrow import DataType
 
 
-def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
-    """The labelled texts of a run, read again from the files that its recipe names; and a note if they are not known.
+def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]], str | None]:
+    """The labelled texts of a run, read again from the files that its recipe names.
 
-    Test and validation rows are among them: who trains on them has no test any more. Of a run on a part of a file
-    (`size`), the other rows of the file are not.
+    Returns:
+        The texts that it was trained on; those of its test and validation rows, which are worth no label either: who
+        trains on them has no test any more; and a note if they are not known. Of a run on a part of a file (`size`),
+        the other rows of the file are not among them. Of a run with a teacher, they are those of the teacher too.
     """
     among = "so they may be among the suggestions"
     try:
@@ -43,38 +44,43 @@ def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], str | None]:
         names = {*settings_of(DataSettings), "seed"} - {"label_descriptions"}
         rows = Recipe.from_mapping({name: value for name, value in recipe.items() if name in names})
     except (OSError, InputError, TypeError):
-        return set(), f"{model} does not say which texts it was trained on, {among}"
-    of_teacher, note = (set(), None) if rows.teacher is None else texts_of_run(rows.teacher)
+        return set(), set(), f"{model} does not say which texts it was trained on, {among}"
+    trained, measured, note = (set(), set(), None) if rows.teacher is None else texts_of_run(rows.teacher)
     try:
-        own = {row for part in labelled_parts(rows) for row in stripped(part)}
+        training, *others = labelled_parts(rows)
     except (OSError, InputError) as error:
-        return of_teacher, f"the texts that {model} was trained on cannot be read, {among} ({error})"
-    return own | of_teacher, note
+        return trained, measured, f"the texts that {model} was trained on cannot be read, {among} ({error})"
+    own = {row for part in others for row in stripped(part)}
+    return trained | set(stripped(training)), measured | own, note
 
 
 def labelled_parts(rows: Recipe) -> list[Texts]:
-    """The texts of a run that people have labelled: not those by which a teacher has taught it."""
+    """The training texts of a run, but not those by which a teacher has taught it, and its other labelled texts."""
     if rows.teacher is None:
         task = task_of(rows, silent)
         return [task.training, task.validation, task.test]
     assert rows.text is not None  # a run keeps the columns that it has read
     columns = Columns(rows.text, rows.text_pair, rows.label, separator=rows.label_separator)
     measured = filter(None, (rows.validation, rows.test))
-    return [read_part(source, columns, rows.encoding, rows.bad_rows)[0] for source in measured]
+    return [Texts([]), *(read_part(source, columns, rows.encoding, rows.bad_rows)[0] for source in measured)]
+
+
+# Texts -> their probabilities (N, C) and vectors (N, D), as of `view_of`; of an encoder C is 0.
+View = Callable[[list], tuple[np.ndarray, np.ndarray | None]]
 
 
 def read_pool(
-    windows: Windows, classifier: TextClassifier, fresh: FreshTexts, with_vectors: bool
+    windows: Windows, view: View, classes: int, fresh: FreshTexts
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """The fresh texts of a pool: the numbers of their rows (N,), from 1, and the view of them as of `view_of`."""
+    """The fresh texts of a pool: the numbers of their rows (N,), from 1, and the view of them."""
     numbers: list[int] = []
-    probabilities, vectors = [np.zeros((0, len(classifier.labels)), np.float32)], []
+    probabilities, vectors = [np.zeros((0, classes), np.float32)], []
     first = 1
     for texts in windows.texts():
         kept = [place for place, row in enumerate(texts) if fresh.is_fresh(row)]
         if kept:
             own: list[Any] = [texts[place] if len(texts[place]) > 1 else texts[place][0] for place in kept]
-            of_window, read = view_of(classifier, own, with_vectors)
+            of_window, read = view(own)
             probabilities.append(of_window)
             vectors += [] if read is None else [read]
         numbers += [first + place for place in kept]
@@ -100,24 +106,26 @@ class SuggestedColumns:
     """What a row gets: its rank, its most probable label and the probability of that, and empty columns for labels.
 
     Where a text can have several labels, there is a list of those that are predicted, in a table as JSON, and no
-    probability.
+    probability. An encoder gives the rank alone.
 
     Args:
         prefix: begins the names of all but the columns for a person.
         labels: the names of these. Where a row has a value of such a name, it is kept.
         several: whether a text can have several labels.
         as_columns: whether the rows are those of a table, and not objects.
+        predicted: whether a classifier predicts, and not an encoder.
     """
 
     prefix: str
     labels: tuple[str, ...]
     several: bool
     as_columns: bool
+    predicted: bool = True
 
     @property
     def names(self) -> list[str]:
         """The names of the columns, but for those for a person."""
-        own = ("rank", "predicted") if self.several else ("rank", "predicted", "probability")
+        own = ["rank", "predicted", "probability"][: (2 if self.several else 3) if self.predicted else 1]
         return [well_formed(self.prefix) + name for name in own]
 
     def check_free(self, names: Iterable[str], source: str) -> None:
@@ -137,7 +145,7 @@ class SuggestedColumns:
     def filled(self, row: Mapping[str, Any], suggestion: Suggestion, rank: int) -> dict[str, Any]:
         """A row of the pool with the added values; the rank is 1 for the row to label first."""
         labels = [well_formed(label) for label in suggestion.labels]
-        predicted: str | list[str] = labels if self.several else labels[0]
+        predicted: str | list[str] = labels if self.several else "".join(labels)
         if self.several and self.as_columns:
             predicted = json.dumps(labels, ensure_ascii=False)
         own = dict(zip(self.names, (rank, predicted, suggestion.probability), strict=False))

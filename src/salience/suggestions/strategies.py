@@ -5,7 +5,6 @@ docs/suggest.md has the measurement, and the strategies that were not.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -13,26 +12,37 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import entr
 
-FACTOR = 10  # beta of weighted k-means: as many uncertain texts for each text that is wanted
+ROUNDING = 1e-5  # relative; two texts that are most similar to each other gain the same, and the first is chosen
+MOST = 2000  # texts among which some are chosen at once: the cosines of all pairs are kept, 16 MB
 
 
 @dataclass(frozen=True)
 class Pool:
-    """N texts without labels, as a classifier sees them.
+    """N texts without labels, as a classifier or an encoder sees them.
 
     Args:
-        probabilities: (N, C), the classifier's for the texts without labels; finite.
+        probabilities: (N, C), the classifier's for the texts without labels; finite. None of an encoder, which has
+            none.
         vectors: (N, D), of the same texts, as the last linear map of the classifier reads them. None for strategies
             that read no vectors.
+        labelled: (M, D), the vectors of the texts that have labels; None if there are no such texts.
         several: whether a text can have several labels, so that there is a decision about each label.
     """
 
-    probabilities: np.ndarray
+    probabilities: np.ndarray | None = None
     vectors: np.ndarray | None = None
+    labelled: np.ndarray | None = None
     several: bool = field(default=False, kw_only=True)
 
     def __len__(self) -> int:
-        return len(self.probabilities)
+        return len(self.known_vectors if self.probabilities is None else self.probabilities)
+
+    @property
+    def known_probabilities(self) -> np.ndarray:
+        """`probabilities` (N, C). Raises a `ValueError` if there are none."""
+        if self.probabilities is None:
+            raise ValueError("the probabilities of the texts are needed, but not known")
+        return self.probabilities
 
     @property
     def known_vectors(self) -> np.ndarray:
@@ -52,12 +62,6 @@ def highest(scores: np.ndarray, count: int) -> np.ndarray:
     return np.argsort(-scores, kind="stable")[:count]
 
 
-def completed(chosen: np.ndarray, preferred: np.ndarray, count: int) -> np.ndarray:
-    """The chosen places, and then the first of the `preferred` ones that are not among them, `count` in all."""
-    rest = preferred[~np.isin(preferred, chosen)]
-    return np.concatenate([chosen, rest])[:count].astype(np.int64)
-
-
 def margins(probabilities: np.ndarray) -> np.ndarray:
     """The highest probability of each row (N, C) minus the second one, from 0 to 1; with a single class, its own."""
     if probabilities.shape[1] == 1:
@@ -74,49 +78,84 @@ def label_entropies(probabilities: np.ndarray) -> np.ndarray:
 
 def margin(pool: Pool, count: int, generator: np.random.Generator | None = None) -> np.ndarray:
     """The texts with the smallest margin, the smallest first."""
-    return highest(-margins(pool.probabilities), count)
+    return highest(-margins(pool.known_probabilities), count)
 
 
-def uncertain_clusters(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
-    """The text nearest to the center of each of `count` clusters of the `FACTOR` times as many uncertain texts.
+def uncertain_facilities(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
+    """The texts that are most similar to all others, where an uncertain text counts more; see `facilities`.
 
     The uncertainty of a text is 1 minus its margin; where it can have several labels, the mean entropy of the
-    decisions about them. It also weighs the texts in k-means. The text of the heaviest cluster is the first.
+    decisions about them. Without probabilities all texts count alike.
     """
-    if pool.several:
+    if pool.probabilities is None:
+        uncertainty = np.ones(len(pool))
+    elif pool.several:
         uncertainty = label_entropies(pool.probabilities).mean(1)
     else:
         uncertainty = 1 - margins(pool.probabilities).astype(np.float64)
-    kept = highest(uncertainty, FACTOR * count)
-    if not uncertainty[kept].any():  # k-means needs a weight above 0
-        return kept[:count]
-    return kept[nearest_to_centers(pool.known_vectors[kept], uncertainty[kept], count, generator)]
+    return facilities(pool.known_vectors, pool.labelled, uncertainty, count, generator)
 
 
-def nearest_to_centers(
-    vectors: np.ndarray, weights: np.ndarray | None, count: int, generator: np.random.Generator
-) -> np.ndarray:
-    """The place of the vector nearest to each center of weighted k-means, that of the heaviest cluster first.
+def balanced_facilities(pool: Pool, count: int, generator: np.random.Generator) -> np.ndarray:
+    """As many texts of each predicted label, as far as there are: those most similar to the others of the label.
 
-    Of vectors with fewer than `count` different values, there are fewer clusters. The vectors nearest to their own
-    centers complete the choice.
+    Labels take turns, that of the most texts first.
     """
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
+    predicted = pool.known_probabilities.argmax(1)
+    sizes = np.bincount(predicted, minlength=pool.known_probabilities.shape[1])
+    turns = np.minimum.outer(sizes, np.arange(count + 1))  # (C, count + 1): texts of a label after so many turns
+    full = int((turns.sum(0) < min(count, len(pool))).sum())  # the turn in which the last text is chosen
+    ordered = []
+    for label in np.flatnonzero(sizes):
+        places, wanted = np.flatnonzero(predicted == label), int(turns[label, full])
+        own = facilities(pool.known_vectors[places], pool.labelled, np.ones(len(places)), wanted, generator)
+        ordered += [(turn, -sizes[label], label, place) for turn, place in enumerate(places[own])]
+    return np.array([place for *_, place in sorted(ordered)], np.int64)[:count]
 
-    count = min(count, len(vectors))
+
+def facilities(
+    vectors: np.ndarray, labelled: np.ndarray | None, weights: np.ndarray, count: int, generator: np.random.Generator
+) -> np.ndarray:
+    """The places (K,) of the texts that together are most similar to all N texts, of K = min(count, N).
+
+    Facility location: the sum of every text's weight (N,) and its highest cosine with a chosen or labelled one, which
+    a greedy choice maximises up to a factor of 1 - 1/e (Nemhauser, Wolsey and Fisher, 1978, doi 10.1007/BF01588971).
+    Of more than `MOST` texts, some are chosen among `MOST` that are drawn, in as many parts as `count` needs.
+    """
+    unit, count = scaled(vectors), min(count, len(vectors))
     if not count:
         return np.zeros(0, np.int64)
-    means = KMeans(count, n_init=1, random_state=int(generator.integers(2**31)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # equal vectors give fewer clusters
-        own = means.fit_predict(vectors, sample_weight=weights)
-    distances = np.linalg.norm(vectors - means.cluster_centers_[own], axis=1)
-    by_distance = np.argsort(distances, kind="stable")
-    found, first = np.unique(own[by_distance], return_index=True)
-    sizes = np.bincount(own, weights, minlength=count)[found]
-    chosen = by_distance[first][np.argsort(-sizes, kind="stable")]
-    return completed(chosen, by_distance, count)
+    drawn = generator.permutation(len(unit)) if len(unit) > MOST else np.arange(len(unit))
+    parts = np.array_split(drawn, -(-len(unit) // MOST))
+    shares = np.array_split(np.arange(count), min(len(parts), -(-4 * count // MOST)))  # a quarter of a part, or all
+    covering = [] if labelled is None or not len(labelled) else [scaled(labelled)]
+    chosen: list[int] = []
+    for part, share in zip(parts, shares, strict=False):
+        own = unit[part]
+        similar, weight, more = own @ own.T, weights[part].astype(np.float32), np.empty((len(own),) * 2, np.float32)
+        highest_yet = nearest(own, np.concatenate(covering)) if covering else np.full(len(own), -1, np.float32)
+        free = np.ones(len(own), bool)
+        for _ in share:
+            np.maximum(np.subtract(similar, highest_yet[:, None], out=more), 0, out=more)
+            gains = np.where(free, weight @ more, -1)
+            best = int(np.flatnonzero(gains >= gains.max() * (1 - ROUNDING))[0])
+            chosen.append(int(part[best]))
+            free[best], highest_yet = False, np.maximum(highest_yet, similar[:, best])
+        covering.append(unit[chosen[-len(share) :]])
+    return np.array(chosen, np.int64)
+
+
+def scaled(vectors: np.ndarray) -> np.ndarray:
+    """Vectors (N, D) float32 with a length of 1, but for those of 0."""
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return (vectors / lengths).astype(np.float32)
+
+
+def nearest(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The highest cosine (N,) of each vector (N, D) with one of the others (M, D), all of length 1."""
+    from sklearn.metrics import pairwise_distances_argmin_min
+
+    return (1 - pairwise_distances_argmin_min(vectors, others, metric="cosine")[1]).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -126,18 +165,26 @@ class Strategy:
     Args:
         choose: (pool, count, generator) -> places; see `salience.suggestions.strategies.Choose`.
         reads_vectors: whether it reads the vectors of the pool, not the probabilities alone.
+        reads_probabilities: whether it needs the probabilities of a classifier.
         several: whether it also chooses among texts that can have several labels.
         reference: the paper, with its arXiv id or DOI.
     """
 
     choose: Choose
     reads_vectors: bool
+    reads_probabilities: bool
     several: bool
     reference: str
 
 
 STRATEGIES: dict[str, Strategy] = {
-    "uncertain-clusters": Strategy(uncertain_clusters, True, True, "Zhdanov (2019), arXiv:1901.05954"),
-    "margin": Strategy(margin, False, False, "Scheffer et al. (2001), doi 10.1007/3-540-44816-0_31"),
+    "facility-location": Strategy(
+        uncertain_facilities, True, False, True, "Wei, Iyer and Bilmes (2015), proceedings.mlr.press/v37/wei15"
+    ),
+    "balanced": Strategy(
+        balanced_facilities, True, True, False, "facility location for each predicted label; for salience describe"
+    ),
+    "margin": Strategy(margin, False, True, False, "Scheffer et al. (2001), doi 10.1007/3-540-44816-0_31"),
 }
-DEFAULT = "uncertain-clusters"
+DEFAULT = "facility-location"
+DESCRIBED = "balanced"  # the default of a classifier from descriptions, which has seen no labelled text

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import TypeAlias
 
 import numpy as np
 
 from salience.classify import TextClassifier
 from salience.classify.classifier import OnnxClassifier, classifier_of
-from salience.classify.frozen_encoder import probabilities_and_vectors
+from salience.classify.frozen_encoder import FrozenEncoder, load_frozen, probabilities_and_vectors
 from salience.data.long_texts import merged
 from salience.data.splitting import stripped
 from salience.data.texts import Texts, TextsLike
 from salience.data.values import Label
 from salience.errors import InputError, unknown
 from salience.settings import is_whole
-from salience.suggestions.strategies import DEFAULT, STRATEGIES, Pool, Strategy
+from salience.suggestions.strategies import DEFAULT, MOST, STRATEGIES, Pool, Strategy
 
 EMPTY, LABELLED, REPEATED = "without a text", "labelled already", "repeated"  # why a text is not worth a label
 
@@ -63,16 +64,27 @@ def strategy_named(name: str, count: int) -> Strategy:
     return STRATEGIES[name]
 
 
-def check_fits(strategy: Strategy, classifier: TextClassifier) -> None:
-    """Raises an `InputError` if a strategy needs one label a text, or vectors, that a classifier does not give."""
-    others = [name for name, each in STRATEGIES.items() if each.several or not classifier.multi_label]
-    if classifier.multi_label and not strategy.several:
+Model: TypeAlias = TextClassifier | FrozenEncoder  # what reads the texts
+
+
+def check_fits(strategy: Strategy, model: Model) -> None:
+    """Raises an `InputError` if a strategy needs one label a text, or what a model does not give."""
+    if isinstance(model, FrozenEncoder):
+        if strategy.reads_probabilities:
+            others = [f"--strategy {name}" for name, each in STRATEGIES.items() if not each.reads_probabilities]
+            raise InputError(
+                "an encoder gives no probabilities, which this strategy reads: "
+                f"{' or '.join(['name a trained classifier', *others])}"
+            )
+        return
+    others = [name for name, each in STRATEGIES.items() if each.several or not model.multi_label]
+    if model.multi_label and not strategy.several:
         name = next(name for name, each in STRATEGIES.items() if each is strategy)
         raise InputError(
             f"{name} is for texts with one label each, and the model gives a text several labels: use "
             f"--strategy {' or '.join(others)}"
         )
-    if strategy.reads_vectors and isinstance(classifier, OnnxClassifier):
+    if strategy.reads_vectors and isinstance(model, OnnxClassifier):
         without = [f"--strategy {name}" for name in others if not STRATEGIES[name].reads_vectors]
         raise InputError(
             "a classifier that was exported to ONNX gives no vectors, which this strategy reads: "
@@ -80,12 +92,16 @@ def check_fits(strategy: Strategy, classifier: TextClassifier) -> None:
         )
 
 
-def view_of(classifier: TextClassifier, texts: TextsLike, with_vectors: bool) -> tuple[np.ndarray, np.ndarray | None]:
+def view_of(model: Model, texts: TextsLike, with_vectors: bool) -> tuple[np.ndarray, np.ndarray | None]:
     """The probabilities (N, C) of N texts, and if they are wanted the vectors (N, D) that the head reads, in float32.
 
     Of a text that is read in windows, the vector is the mean over the windows. Through a linear map it gives the mean
-    of their logits, from which the probabilities are.
+    of their logits, from which the probabilities are. An encoder knows no labels, so that C is 0.
     """
+    if isinstance(model, FrozenEncoder):
+        vectors = model.vectors(texts)
+        return np.zeros((len(vectors), 0), np.float32), vectors
+    classifier = model
     if not with_vectors:
         return classifier.predict_proba(texts), None
     encoded = classifier.read(texts)
@@ -103,8 +119,8 @@ class Suggestion:
 
     Args:
         place: of the text among those that were given, counted from 0.
-        label: the most probable label; where a text can have several, those that are predicted.
-        probability: that of this label; None where a text can have several.
+        label: the most probable label; where a text can have several, those that are predicted; none by an encoder.
+        probability: that of this label; None where a text can have several, or by an encoder.
     """
 
     place: int
@@ -118,19 +134,19 @@ class Suggestion:
 
 
 def suggest(
-    classifier: TextClassifier, texts: TextsLike, count: int = 50, labelled: TextsLike = (), strategy: str = DEFAULT,
-    seed: int = 0,
+    classifier: TextClassifier | str, texts: TextsLike, count: int = 50, labelled: TextsLike = (),
+    strategy: str = DEFAULT, seed: int = 0,
 ) -> list[Suggestion]:  # fmt: skip
     """Suggests which texts to label next, so that a classifier that is trained on them too becomes better.
 
     Repetitions of a text, texts that are also labelled, and empty texts are left out; space around texts is ignored.
 
     Args:
-        classifier: trained on the texts that have labels so far.
+        classifier: trained on the texts that have labels so far; or the name of an encoder, where there are none.
         texts: N texts without labels, or N pairs.
         count: number of texts to suggest, at most.
-        labelled: the texts that have labels.
-        strategy: a name of `salience.STRATEGIES`.
+        labelled: the texts that have labels. A strategy that reads vectors also avoids texts like these.
+        strategy: a name of `salience.STRATEGIES`; "balanced" for a classifier of `salience describe`.
         seed: of a strategy that draws.
 
     Returns:
@@ -139,33 +155,49 @@ def suggest(
     Raises:
         InputError: an unknown strategy, one that does not fit the classifier, a count below 1, or texts that are none.
     """
-    classifier, chosen = classifier_of(classifier), strategy_named(strategy, count)
-    check_fits(chosen, classifier)
-    given, fresh = Texts.of(texts), FreshTexts(set(stripped(Texts.of(labelled))))
+    model = load_frozen(classifier) if isinstance(classifier, str) else classifier_of(classifier)
+    chosen = strategy_named(strategy, count)
+    check_fits(chosen, model)
+    given, known = Texts.of(texts), stripped(Texts.of(labelled))
+    fresh = FreshTexts(set(known))
     places = [place for place, row in enumerate(stripped(given)) if fresh.is_fresh(row)]
     if not places:
         return []
-    view = view_of(classifier, given.take(places), chosen.reads_vectors)
-    return ranked(classifier, *view, np.array(places), chosen, count, seed)
+    view = view_of(model, given.take(places), chosen.reads_vectors)
+    of_labelled = labelled_vectors(model, known) if chosen.reads_vectors else None
+    return ranked(model, *view, of_labelled, np.array(places), chosen, count, seed)
+
+
+def labelled_vectors(model: Model, labelled: Iterable[tuple[str, ...]]) -> np.ndarray | None:
+    """The vectors (M, D) of the labelled texts, or of `MOST` of them, always the same ones; None if there are none."""
+    texts = [row if len(row) > 1 else row[0] for row in sorted(set(labelled)) if all(row)]
+    kept = [texts[place] for place in np.random.default_rng(0).permutation(len(texts))[:MOST]]
+    return view_of(model, kept, True)[1] if kept else None
 
 
 def ranked(
-    classifier: TextClassifier, probabilities: np.ndarray, vectors: np.ndarray | None, places: np.ndarray,
-    strategy: Strategy, count: int, seed: int,
+    model: Model, probabilities: np.ndarray, vectors: np.ndarray | None, labelled: np.ndarray | None,
+    places: np.ndarray, strategy: Strategy, count: int, seed: int,
 ) -> list[Suggestion]:  # fmt: skip
-    """The suggestions among N texts by what a classifier says of them, where its probabilities are finite.
+    """The suggestions among N texts by what a model says of them, where its probabilities are finite.
 
     Args:
         probabilities, vectors: (N, C), and (N, D) or None, as of `view_of`.
+        labelled: (M, D), as of `labelled_vectors`.
         places: (N,) of the texts among those that the user has given.
     """
     sound = np.isfinite(probabilities).all(1)
     probabilities, places = probabilities[sound], places[sound]
-    pool = Pool(probabilities, None if vectors is None else vectors[sound], several=classifier.multi_label)
+    vectors = None if vectors is None else vectors[sound]
+    classifier = None if isinstance(model, FrozenEncoder) else model
+    several = classifier is not None and classifier.multi_label
+    pool = Pool(None if classifier is None else probabilities, vectors, labelled, several=several)
     found = []
     for each in strategy.choose(pool, count, np.random.default_rng(seed)):
         own, place = probabilities[each], int(places[each])
-        if classifier.multi_label:
+        if classifier is None:
+            found.append(Suggestion(place, (), None))
+        elif classifier.multi_label:
             labels = tuple(np.array(classifier.labels, object)[classifier.decisions(own)])
             found.append(Suggestion(place, labels, None))
         else:
