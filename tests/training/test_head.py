@@ -50,6 +50,8 @@ from salience.training.head import (
     frozen_layers,
     last_map,
     regression,
+    regression_of,
+    regression_towards,
     regressions,
     set_regression,
     train_top,
@@ -651,3 +653,48 @@ def test_two_processes_end_with_the_same_weights(tmp_path):
     for name, weight in expected.items():
         assert torch.allclose(weight, both[name], rtol=0, atol=1e-5), name
     assert json.loads((tmp_path / "both" / "metrics.json").read_text())["steps"] == 16
+
+
+def described_rows(seed, rows=30, classes=4, width=6):
+    """Vectors around a direction for each label, the last of them the descriptions, and their labels."""
+    random = np.random.default_rng(seed)
+    labels = np.concatenate([random.integers(classes, size=rows), np.arange(classes)])
+    return random.normal(size=(rows + classes, width)) + 2 * np.eye(classes, width)[labels], labels
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_regression_towards_a_centre_minimises_its_loss(seed):
+    """By the gradient of torch: nothing is left of it."""
+    vectors, labels = described_rows(seed)
+    random = np.random.default_rng(seed)
+    centre, of_rows, strength = random.normal(size=(4, 6)), random.random(len(labels)), 0.3
+    weights, biases = (torch.tensor(part, requires_grad=True) for part in
+                       regression_towards(centre, vectors, labels, of_rows, strength))  # fmt: skip
+    losses = torch.nn.functional.cross_entropy(
+        torch.tensor(vectors) @ weights.T + biases, torch.tensor(labels), reduction="none"
+    )
+    loss = (torch.tensor(of_rows) * losses).sum() + ((weights - torch.tensor(centre)) ** 2).sum() / (2 * strength)
+    loss.backward()
+    assert weights.grad.abs().max() < 0.01 and biases.grad.abs().max() < 0.01
+    around_0 = regression_towards(np.zeros((4, 6)), vectors, labels, of_rows, 1 / len(labels))
+    by_scikit = LogisticRegression(C=1 / len(labels), tol=1e-8, max_iter=1000).fit(vectors, labels, of_rows)
+    assert around_0[0] == pytest.approx(by_scikit.coef_, abs=1e-3)
+
+
+def test_rows_choose_how_much_a_regression_leans_on_descriptions():
+    """Few rows of ten classes are no match for descriptions that say which is which; wrong descriptions are left."""
+    random = np.random.default_rng(0)
+    classes, width = 10, 40
+    centres = 3 * np.eye(classes, width)
+    labels = np.arange(3 * classes) % classes
+    rows, new = (centres[each] + random.normal(size=(len(each), width)) for each in (labels, np.tile(labels, 20)))
+
+    def accuracy(descriptions):
+        vectors, numbers = np.concatenate([rows, descriptions]), np.concatenate([labels, np.arange(classes)])
+        found = regression_of(vectors, numbers, classes, described=classes)
+        return float(((new @ found[0].T + found[1]).argmax(1) == np.tile(labels, 20)).mean())
+
+    alone = regression_of(rows, labels, classes)
+    of_rows = float(((new @ alone[0].T + alone[1]).argmax(1) == np.tile(labels, 20)).mean())
+    assert accuracy(centres) > of_rows + 0.03
+    assert accuracy(centres[::-1]) > of_rows - 0.1

@@ -48,7 +48,7 @@ from salience.scores.thresholds import (
 from salience.training.baselines import baseline_scores
 from salience.training.callbacks import UNTRACKED, Beginning
 from salience.training.fit import Fitted, Listeners, fit
-from salience.training.head import choose_calibration, divide_logits, drawn, regression_of
+from salience.training.head import choose_calibration, described_in, divide_logits, drawn, regression_of
 from salience.training.passes import FORWARD, text_passes
 from salience.training.prepare import Prepared, as_batch, prepare, silent
 from salience.training.recipe import Plan, Recipe, default_steps
@@ -368,6 +368,7 @@ def heads_alone(prepared: Prepared, task: Task, divisions: Sequence[Folds]) -> l
             vectors, passes = sentence_vectors(classifier.model, rows), FORWARD * len(rows)
     owners = np.arange(len(rows)) if rows.owners is None else rows.owners  # windows of a text have its fold
     labels, found = np.asarray(rows.labels), []
+    described = described_in(rows, task.descriptions, len(texts))
     for folds in divisions:
         numbers = np.concatenate([folds.numbers, np.zeros(len(task.descriptions), int)])[owners]  # no fold predicts 0
         logits, regressions = np.zeros((len(rows), len(task.labels))), {}
@@ -376,7 +377,9 @@ def heads_alone(prepared: Prepared, task: Task, divisions: Sequence[Folds]) -> l
             known, of_known = vectors[~inside], labels[~inside]
             if len(np.unique(of_known)) > 1:
                 kept, weights = drawn(len(known)), loss_weights(plan.class_weights, training, task.labels)
-                own = regression_of(known[kept], of_known[kept], len(task.labels), weights, plan.head_strength)
+                own = regression_of(
+                    known[kept], of_known[kept], len(task.labels), weights, plan.head_strength, described
+                )
                 logits[inside] = vectors[inside] @ own[0].T + own[1]
                 regressions[number] = own
         probabilities = to_probabilities(classifier.kind, torch.from_numpy(logits)).float().numpy()

@@ -38,6 +38,7 @@ from salience.runs.results import whole_lengths
 from salience.training.callbacks import UNTRACKED, Tracking, copied_weights
 from salience.training.head import (
     check_regression,
+    described_in,
     last_map,
     recognised_stages,
     set_map,
@@ -181,7 +182,8 @@ def prepare(
         if regression is not None:
             set_map(last_map(model), *regression)
         else:
-            vectors = set_regression(classifier, training, weights, plan.head_strength)
+            described = described_in(training, task.descriptions, len(task.training))
+            vectors = set_regression(classifier, training, weights, plan.head_strength, described)
     if task.taught is not None:
         training.labels = task.taught if training.owners is None else task.taught[training.owners]
     pooling = "" if plan.pooling == "cls" else f" ({plan.pooling} pooling)"
