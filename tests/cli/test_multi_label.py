@@ -77,6 +77,34 @@ def test_predictions_are_lists_and_a_column_for_each_label(trained, files, salie
     assert all(line["predicted"] == sorted(WORDS) and set(line["probabilities"]) == set(WORDS) for line in lines)
 
 
+def test_rows_without_a_label_are_learnt_scored_and_compared_if_asked_for(files, place, salience, tmp_path):
+    """The answer stands in the recipe; the test and the comparison know it. What is left out is beside the scores."""
+
+    def emptied(file, name, *more):
+        rows = [(row["text"], "|".join(json.loads(row["label"]))) for row in csv.DictReader(file.open())]
+        assert "" in {label for _, label in rows}
+        return write_csv(tmp_path / name, [*rows, *more])
+
+    data, test = emptied(files[0], "train.csv"), emptied(files[1], "test.csv", ("", "food"), ("", ""))
+    options = ["--label-separator", "|", "--empty-label", "none", "--bad-rows", "skip", "--test", test]
+    output = tmp_path / "run"
+    answer = salience(*place.train(*options, "--output", output, data=data))
+    assert answer.code == 0, answer.err
+    assert yaml.safe_load((output / "recipe.yaml").read_text())["empty_label"] == "none"
+    metrics = metrics_of(output)
+    assert metrics["rows"]["test"] == 24 and metrics["left_out"] == {"test": 2}
+    assert "24 test rows; 2 rows without a text or a label left out" in " ".join(answer.out.split())
+    tested = salience("test", output, test, "--bad-rows", "skip", "--device", "cpu")
+    assert "24 test rows; 2 rows without a text or a label left out" in " ".join(tested.out.split()), tested.err
+    other = salience("test", output, test, "--bad-rows", "skip", "--empty-label", "error", "--device", "cpu")
+    assert "add --empty-label none" in other.err
+    compared = salience(
+        "compare", data, *options, "--methods", "plain,ssmix", "--seeds", "0,1", "--model", place.model,
+        "--steps", "2", "--references", "none", "--device", "cpu", "--output", tmp_path / "compared",
+    )  # fmt: skip
+    assert "24 test rows (2 rows without a text or a label left out)" in " ".join(compared.out.split()), compared.err
+
+
 def test_thresholds_of_the_configuration_are_used_and_checked(trained, files):
     classifier = library.load(trained, device="cpu")
     texts = [row["text"] for row in csv.DictReader(files[1].open())]

@@ -43,7 +43,7 @@ def test_lists_of_labels_have_names_too(kind, tmp_path, monkeypatch):
     several.to_parquet(file)
     assert [row["labels"] for row in stream(file)] == named
     assert parquet_types(file)["labels"] == pyarrow.list_(pyarrow.string())
-    _, labels, _, _ = read_part(str(file))
+    labels = read_part(str(file)).labels
     assert [set(each) for each in labels] == [set(names) for names in named]
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: several.to_iterable_dataset())
     assert [row["labels"] for row in stream("owner/name")] == named

@@ -132,6 +132,33 @@ def test_parts_have_the_labels_of_the_training_rows(write, complaint):
     assert 'never saw: "awe" (1 time: row 1)' in complaint(read, data, test=unseen)
 
 
+def test_an_empty_cell_is_no_label_where_it_is_said_so(write, complaint):
+    """By separators and by lists; of rows without a text, and of rows with one label, nothing else is said."""
+    empty = [[] if len(each) == 1 else each for each in LABELS]
+    joined = csv_of("|".join(each) for each in empty)
+    lists = csv_of(json.dumps(each) if each else "" for each in empty)
+    expected = [[0, 1, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 1, 0], [1, 1, 1]]
+    for name, text, settings in (("joined.csv", joined, {"label_separator": "|"}), ("lists.csv", lists, {})):
+        source = write(name, text)
+        asked = '3 in "label" (rows 2, 3, 4); if an empty label says that a row has none, add --empty-label none'
+        assert asked in complaint(read, source, **settings)
+        _, notes = read(source, bad_rows="skip", **settings)
+        assert any(asked in note for note in notes)  # the model would give labels to the texts that are left out
+        task, notes = read(source, empty_label="none", **settings)
+        assert (
+            task.training.labels.tolist() == expected
+            and task.left_out == {}
+            and not [note for note in notes if "empty" in note]
+        )
+    no_text = write("t.csv", lists + ',"[""joy""]"\n,\n')
+    task, notes = read(no_text, empty_label="none", bad_rows="skip", test=no_text)  # what is missing is the text alone
+    assert task.training.labels.tolist() == expected and task.left_out == {"training": 2, "test": 2}
+    assert '2 rows of 8 with an empty or missing value: 2 in "text" (rows 7, 8)' in " ".join(notes)
+    one_each = write("one.csv", csv_of(["joy", "", "fear"]))
+    assert "these have one each" in complaint(read, one_each, empty_label="none")
+    assert "--label names 2" in complaint(read, one_each, label="text,label", empty_label="none")
+
+
 UNREADABLE = [
     (['["joy"]', "joy", '["fear"]'], {}, r'row 2, column "label": "joy" is no list, and other rows have lists'),
     (['["joy", null]', '["x"]'], {}, r'row 1, column "label": an empty label among several'),

@@ -154,7 +154,7 @@ def label_of_row(row: dict, columns: Columns) -> Label | None:
     """The label of a row as it is read, or its labels; None if it has none or no valid one."""
     try:
         if not columns.several:
-            return labels_of(row.get(columns.label), columns.separator)
+            return labels_of(row.get(columns.label), columns.separator, columns.empty_label)
         values = {name: indicator_of(row.get(name)) for name in columns.several}
     except TypeError:
         return None

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 PAGE, LINES, DECISIONS = "audit.html", "audit.jsonl", "decisions.csv"
 FOLDS, SIMILARITY = 5, 0.95
-OF_COPIES = ("text", "text_pair", "label", "label_separator", "encoding")  # settings that a corrected copy depends on
+# Settings that a corrected copy depends on.
+OF_COPIES = ("text", "text_pair", "label", "label_separator", "empty_label", "encoding")
 
 
 def audit(
@@ -31,6 +32,7 @@ def audit(
     text_pair: Annotated[str | None, of_recipe("Column of a second text.  [default: guessed]")] = None,
     label: Annotated[str | None, of_recipe("Column of the label, or columns of 0 and 1.")] = None,
     label_separator: options.LabelSeparator = None,
+    empty_label: options.EmptyLabel = None,
     group: Annotated[str | None, of_recipe("Column of groups that are not divided.")] = None,
     encoding: options.DataEncoding = None,
     bad_rows: options.BadRows = None,
@@ -170,7 +172,7 @@ def apply_decisions(
     encoding, separator = given.get("encoding", "utf-8"), given.get("label_separator")
     columns, notes = choose_columns(
         column_names(data, encoding), given.get("text"), given.get("text_pair"), given.get("label"), source=data,
-        separator=separator,
+        separator=separator, empty_label=given.get("empty_label", "error"),
     )  # fmt: skip
     if suffix_of(output) != suffix:
         raise InputError(f"{output} must end in {suffix}, as {data} does: a copy keeps the format")

@@ -29,6 +29,7 @@ def compare(
     text_pair: options.PairColumn = None,
     label: options.LabelColumn = None,
     label_separator: options.LabelSeparator = None,
+    empty_label: options.EmptyLabel = None,
     encoding: options.DataEncoding = None,
     bad_rows: options.BadRows = None,
     methods: Annotated[str | None, option("The first is the baseline.  [default: plain,ssmix]", COMPARED)] = None,

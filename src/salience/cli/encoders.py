@@ -24,6 +24,7 @@ def encoders(
     text_pair: Annotated[str | None, of_recipe("Column of a second text.  [default: guessed]")] = None,
     label: options.GuessedLabel = None,
     label_separator: Annotated[str | None, of_recipe("What divides several labels of a text.")] = None,
+    empty_label: Annotated[str | None, of_recipe("An empty one of several labels: error or none.")] = None,
     encoding: Annotated[str | None, of_recipe("Character encoding of csv and tsv.  [default: utf-8]")] = None,
     bad_rows: Annotated[str | None, of_recipe("Rows without text or label: error or skip.")] = None,
     max_length: Annotated[int | None, of_recipe("Tokens read of a text.  [default: at most 512]")] = None,

@@ -113,6 +113,7 @@ PairColumn = Annotated[str | None, of_recipe("Column of a second text.  [default
 LabelColumn = Annotated[str | None, of_recipe("Column of the label, or columns of 0 and 1.", DATA, "COLUMN")]
 LabelSeparator = Annotated[str | None, of_recipe("What divides several labels of a text.", DATA)]
 DataEncoding = Annotated[str | None, of_recipe("Character encoding of csv and tsv.  [default: utf-8]", DATA)]
+EmptyLabel = Annotated[str | None, of_recipe("An empty one of several labels: error or none.", DATA)]
 BadRows = Annotated[str | None, of_recipe("Rows without text or label: error or skip.", DATA)]
 AnySeed = Annotated[int | None, of_recipe("Seed of the random numbers.  [default: 0]", TRAINING)]
 TrainingPrecision = Annotated[str | None, of_recipe("Number format: auto, fp32, bf16 or fp16.", TRAINING)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -13,7 +13,16 @@ from salience.data.columns import LABELS, Columns, choose_as_trained, usual
 from salience.data.encoding import Spans, spaced_spans, word_spans
 from salience.data.reading import column_names, stream
 from salience.data.texts import UNKNOWN, Texts
-from salience.data.values import indicator_of, label_columns, label_of, labels_of, listed_values, text_of, value_in
+from salience.data.values import (
+    Label,
+    indicator_of,
+    label_columns,
+    label_of,
+    labels_of,
+    listed_values,
+    text_of,
+    value_in,
+)
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed
 from salience.explainers.explain import TEXTS
 from salience.report.terminal import tell
@@ -177,7 +186,8 @@ def labels_in(row: Mapping, number: int, data: str, columns: Columns, multi_labe
     if columns.several and multi_label:
         found = {name: value_in(row, name, indicator_of, number, data) for name in columns.several}
         return None if None in found.values() else [name for name, value in found.items() if value == "1"]
-    kind = partial(labels_of, separator=columns.separator) if multi_label else label_of
+    several = partial(labels_of, separator=columns.separator, empty_label=columns.empty_label)
+    kind: Callable[[object], Label | None] = several if multi_label else label_of
     label = value_in(row, columns.label, kind, number, data)
     return [label] if isinstance(label, str) else label
 

@@ -9,6 +9,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from salience.cli import options
+from salience.cli.options import of_recipe
 
 
 def test(
@@ -17,6 +18,7 @@ def test(
     text: options.Text = None,
     text_pair: options.TextPair = None,
     label: options.Label = None,
+    empty_label: Annotated[str | None, of_recipe("An empty one: error or none.  [default: trained]")] = None,
     encoding: options.Encoding = "utf-8",
     bad_rows: Annotated[str, Option(help="Incomplete rows: error or skip.")] = "error",
     max_length: options.MaxLength = None,
@@ -45,7 +47,7 @@ def test(
     check_output_file(output, overwrite)
     check_not_read(output, data)
     classifier = load(model, max_length, device, precision)
-    columns = {"text": text, "text_pair": text_pair, "label": label}
+    columns = {"text": text, "text_pair": text_pair, "label": label, "empty_label": empty_label}
     run = scored_on(model, classifier, data, columns, encoding, bad_rows, tell)
     lines = [f"on these rows: {with_intervals(run.metrics['test'])} (95 % intervals over rows)"]
     lines += [*estimate_sentences(run.metrics)[:1], *decision_sentences(run.metrics), *confused_lines(run)]

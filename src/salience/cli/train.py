@@ -37,6 +37,7 @@ def train(
     text_pair: options.PairColumn = None,
     label: options.LabelColumn = None,
     label_separator: options.LabelSeparator = None,
+    empty_label: Annotated[str | None, of_recipe("error or none.", DATA, hidden=True)] = None,
     group: Annotated[str | None, of_recipe("Column of groups that are not divided.", DATA, "COLUMN")] = None,
     encoding: options.DataEncoding = None,
     bad_rows: options.BadRows = None,

@@ -25,8 +25,8 @@ OF_METHOD = ("method", "method_options")  # settings of a method
 OF_ESTIMATE = ("estimate", "group", "calibrate", "target_precision")
 # Settings of a data set.
 OF_DATA = (
-    "data", "validation", "test", "label_descriptions", "text", "text_pair", "label", "label_separator", "encoding",
-    "bad_rows",
+    "data", "validation", "test", "label_descriptions", "text", "text_pair", "label", "label_separator",
+    "empty_label", "encoding", "bad_rows",
 )  # fmt: skip
 # Settings that are axes of the grid, or the same for all runs: no variant has its own. Descriptions of labels are of a
 # data set, and a variant can do without them.

@@ -12,6 +12,7 @@ import numpy as np
 from salience.comparison.grid import Condition, Grid, Key
 from salience.comparison.paired_difference import PairedDifference, adjusted, paired_difference
 from salience.runs.results import Run, read_rows
+from salience.runs.sentences import left_out
 from salience.scores.labels import AT_THRESHOLDS, IN_PERCENT, ONE_LABEL, Bin, Labels, labels_in, labels_of
 from salience.scores.predictions import Predictions
 from salience.training.measures import MEASURES, Column, Measure
@@ -47,6 +48,7 @@ class ConditionResults:
         classes: the F1 of every class.
         measured: those of the scores that are of measures, by name. Their differences are computed if all runs of
             methods have them.
+        left_out: how many test rows the scores leave out, in words; empty if none.
     """
 
     condition: Condition
@@ -57,6 +59,12 @@ class ConditionResults:
     references: dict[str, dict[str, float]]
     classes: ClassScores
     measured: dict[str, Column] = field(default_factory=dict)
+    left_out: str = ""
+
+    @property
+    def test_rows(self) -> str:
+        """The number of test rows in words, and that of those without scores."""
+        return f"{self.rows:,} test rows" + (f" ({self.left_out})" if self.left_out else "")
 
     @property
     def baseline(self) -> str:
@@ -169,6 +177,7 @@ def results_of(
                 {method: [(100 * each["f1"]).tolist() for each in by_seed] for method, by_seed in of_classes.items()},
             ),
             measured={score: column for _, score, column in columns},
+            left_out=left_out(first.metrics),
         ))  # fmt: skip
     groups: dict[tuple[str, int | None], list[Condition]] = {}
     for condition in conditions if len(grid.data_sets) > 1 else []:

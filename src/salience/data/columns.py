@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from salience.data.values import label_columns
 from salience.errors import InputError, listed, nearest, quoted
@@ -38,6 +39,7 @@ class Columns:
         group: the column of the groups that rows belong to; None if there are none.
         several: the columns of 0 and 1, one for each label; empty where one column holds the labels.
         separator: divides the labels of a row in the column; None if each row has one label or a list.
+        empty_label: "none" where an empty value of the column says that a row has no label; else "error".
     """
 
     text: str
@@ -46,6 +48,7 @@ class Columns:
     group: str | None = None
     several: tuple[str, ...] = ()
     separator: str | None = None
+    empty_label: str = "error"
 
     @property
     def names(self) -> set[str]:
@@ -63,6 +66,7 @@ def choose_columns(
     text_option: str = "--text",
     group: str | None = None,
     separator: str | None = None,
+    empty_label: str = "error",
 ) -> tuple[Columns, list[str]]:
     """Chooses the columns: those that are named, and for the others a guess from usual names.
 
@@ -82,6 +86,8 @@ def choose_columns(
     at, several = f"{source}: " if source else "", label_columns(label, names)
     if len(several) > 1 and separator is not None:
         raise InputError(f"--label-separator divides the labels of one column, and --label names {len(several)}")
+    if len(several) > 1 and empty_label == "none":
+        raise InputError(f"--empty-label is about the cells of one column, and --label names {len(several)}: write 0")
     if len(set(several)) < len(several):
         raise InputError(f"--label {label} names a column twice")
     options = {text_option: text, "--text-pair": text_pair, "--group": group}
@@ -132,7 +138,7 @@ def choose_columns(
             f"{at}no column has a usual name for {what}; name it with {option}. The columns are "
             f"{listed(map(quoted, names))}{more}"
         )
-    return Columns(text, text_pair, label, group, several if len(several) > 1 else (), separator), guessed
+    return Columns(text, text_pair, label, group, several if len(several) > 1 else (), separator, empty_label), guessed
 
 
 def choose_as_trained(
@@ -142,7 +148,7 @@ def choose_as_trained(
     """As `choose_columns`, but the names of the training columns come before usual names.
 
     Args:
-        named: `text`, `text_pair` and `label`, as far as the user names them.
+        named: `text`, `text_pair`, `label` and `empty_label`, as far as the user names them.
 
     Raises:
         InputError: as `choose_columns`; or the model was trained on pairs and the texts are single, or the reverse.
@@ -156,10 +162,13 @@ def choose_as_trained(
         labels = label_columns(trained.label, names)
         if need_label and named.get("label") is None and labels and free.issuperset(labels):
             known["label"] = trained.label
+    written: dict[str, Any] = {} if trained is None or not need_label else {
+        "separator": trained.separator, "empty_label": trained.empty_label,
+    }  # fmt: skip
+    given = {role: name for role, name in named.items() if name is not None}
     chosen, notes = choose_columns(
-        names, **{**named, **known}, need_label=need_label, source=source, text_option=text_option,
-        separator=None if trained is None or not need_label else trained.separator,
-    )  # fmt: skip
+        names, **{**written, **given, **known}, need_label=need_label, source=source, text_option=text_option
+    )
     if trained is not None and (trained.text_pair is None) != (chosen.text_pair is None):
         needed = f"pairs of texts; name both with {text_option} and --text-pair"
         if trained.text_pair is None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,12 +35,21 @@ from salience.errors import InputError, counted, listed, quoted, rows_listed, un
 from salience.files import readable_text
 from salience.settings import read_yaml
 
-Part = tuple[Texts, list[Label], Columns, list[str]]
 LIMIT = 50_000_000  # characters of texts that are kept: some hundreds of megabytes at most
 _kept: OrderedDict[tuple, tuple[Part, int]] = OrderedDict()  # what was read, with its number of characters
 NAMES = "names"  # in place of a file of descriptions: the names of the labels
 # Rows of a label, on average, with which descriptions gained something in the study of docs/howto/few-labels.md.
 FEW = 10
+
+
+class Part(NamedTuple):
+    """The labelled rows of a file, or of several."""
+
+    texts: Texts  # N
+    labels: list[Label]  # N
+    columns: Columns  # that they are from
+    notes: list[str]  # of one line each
+    left_out: int = 0  # rows without a text or a label
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,7 @@ class Task:
         tokenised: whether the words of the texts are separated by spaces already.
         descriptions: texts that describe labels, on which the model is trained too; may be empty. They are no rows:
             none of them is drawn, held out, or counted.
+        left_out: the number of rows without a text or a label in the files of the parts that have such rows, by part.
         taught: (N, C) the probabilities of the labels of the training texts, of which the labels are the decisions;
             they are learnt in place of these. None where people have labelled the texts.
     """
@@ -66,6 +77,7 @@ class Task:
     columns: Columns | None = None
     tokenised: bool = False
     descriptions: Texts = field(default_factory=lambda: Texts([]))
+    left_out: Mapping[str, int] = field(default_factory=dict)
     taught: np.ndarray | None = None
 
     @property
@@ -120,9 +132,6 @@ def read_part(
         columns: the columns of the training data; None chooses columns, by `chosen`: see `choose_columns`.
         bad_rows: as in `collect`.
 
-    Returns:
-        N texts, the names of their N labels, the columns they are from, and notes of one line each.
-
     Raises:
         InputError: a column is not there or cannot be guessed; or as `collect`.
     """
@@ -130,25 +139,27 @@ def read_part(
     key = (before, source, columns, encoding, bad_rows, tuple(sorted(chosen.items())))
     if key in _kept:
         _kept.move_to_end(key)
-        texts, labels, found, notes = _kept[key][0]
+        part = _kept[key][0]
     else:
-        names, notes = column_names(source, encoding), []
+        names, notes = column_names(source, encoding), list[str]()
         if columns is None:
             found, notes = choose_columns(names, source=source, **chosen)
         else:
             found, _ = choose_columns(
-                names, columns.text, columns.text_pair, columns.label, source=source, separator=columns.separator
-            )
-        rows = stream(source, encoding, columns=found.names)
-        texts, collected, warnings = collect(rows, found, source, bad_rows)
-        assert collected is not None  # `choose_columns` has chosen a label
-        labels, notes = collected, notes + warnings
+                names, columns.text, columns.text_pair, columns.label, source=source, separator=columns.separator,
+                empty_label=columns.empty_label,
+            )  # fmt: skip
+        total = count()
+        rows = (row for row, _ in zip(stream(source, encoding, columns=found.names), total, strict=False))
+        texts, labels, warnings = collect(rows, found, source, bad_rows)
+        assert labels is not None  # `choose_columns` has chosen a label
+        part = Part(texts, labels, found, notes + warnings, next(total) - len(texts))
         size = sum(len(text) for column in texts.columns for text in column)
         if before is not None and size <= LIMIT and stamp(source) == before:  # it did not change while it was read
-            _kept[key] = (texts, labels, found, notes), size
+            _kept[key] = part, size
             while sum(each for _, each in _kept.values()) > LIMIT:
                 _kept.popitem(last=False)
-    return texts, list(labels), found, list(notes)  # lists of their own, which callers may extend
+    return part._replace(labels=list(part.labels), notes=list(part.notes))  # of its own, which callers may extend
 
 
 def stamp(source: str) -> tuple | None:
@@ -181,7 +192,7 @@ def collect(
     if columns.several:
         readers |= dict.fromkeys(columns.several, indicator_of)
     else:
-        readers[columns.label] = partial(labels_of, separator=columns.separator)
+        readers[columns.label] = partial(labels_of, separator=columns.separator, empty_label=columns.empty_label)
     readers[columns.group] = group_of
     kinds = {name: kind for name, kind in readers.items() if name is not None}
 
@@ -204,11 +215,16 @@ def collect(
         parts = (f"{len(at):,} in {quoted(name)} ({rows_listed(at)})" for name, at in empty.items() if at)
         left = counted(total - len(numbers), "row")
         told = f"{left} of {total:,} with an empty or missing value: {'; '.join(parts)}"
+        none, found = "", complete.get(columns.label, [])
+        lists = columns.separator is not None or any(isinstance(each, tuple) for each in found)
+        if lists and empty.get(str(columns.label)):
+            none = "if an empty label says that a row has none, add --empty-label none"
         if bad_rows == "error":
-            raise InputError(f"{source}: {told}; fill them in, or leave such rows out with --bad-rows skip")
+            mend = "fill them in, or leave such rows out with --bad-rows skip"
+            raise InputError(f"{source}: {told}; {none}{', else ' * bool(none)}{mend}")
         if not numbers:
             raise InputError(f"{source}: {told}; no row is left, are these the right columns?")
-        warnings.append(f"{source}: left out {told}")
+        warnings.append(f"{source}: left out {told}{'; ' * bool(none)}{none}")
 
     texts = Texts(
         complete[columns.text], complete.get(columns.text_pair), rows=numbers, groups=complete.get(columns.group)
@@ -222,6 +238,12 @@ def collect(
     if columns.label is None:
         return texts, None, warnings
     labels: list[Label] = complete[columns.label]
+    given = [each for each in labels if each]
+    if columns.empty_label == "none" and given and all(isinstance(each, str) for each in given):
+        raise InputError(
+            f"{source}: column {quoted(columns.label)}: --empty-label none is for rows with several labels, and these "
+            "have one each: leave it out, or name what divides several with --label-separator"
+        )
     if (single := mixed_kinds(labels)) is not None:
         raise InputError(
             f"{source}: row {numbers[single]}, column {quoted(columns.label)}: {quoted(labels[single])} is no list, "

@@ -160,12 +160,16 @@ def numbers_not_classes(fraction: object) -> str:
     return f"the labels are numbers, not classes ({fraction}); a class is a word or a whole number"
 
 
-def labels_of(value: object, separator: str | None = None) -> Label | None:
-    """A value as a label, or as the labels of a row where it is a list or divided by `separator`. None if it is
-    missing."""
+def labels_of(value: object, separator: str | None = None, empty_label: str = "error") -> Label | None:
+    """A value as a label, or as the labels of a row where it is a list or divided by `separator`.
+
+    A missing value is None; with `empty_label` "none" it says that the row has no label.
+    """
     found = listed_values(value)
     if found is None:
         label = label_of(value)
+        if label is None and empty_label == "none":
+            return ()
         if separator is None or label is None:
             return label
         found = [part.strip() for part in label.split(separator)]

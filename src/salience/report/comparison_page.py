@@ -62,7 +62,7 @@ def show_comparison(comparison: Comparison, console: Console | None = None) -> N
     for results in comparison.conditions:
         columns = columns_of(results)
         seeds = len(comparison.seeds)
-        what = f"{results.rows} test rows, {title} in percent, mean ± standard deviation over {seeds} seeds"
+        what = f"{results.test_rows}, {title} in percent, mean ± standard deviation over {seeds} seeds"
         heading = f"{results.title}: {what}" if results.title else what
         scores = short_table([*columns["scores"][:FIRST], *columns["spent"]], list(results.scores))
         console.print(in_terminal(heading, scores))
@@ -231,7 +231,7 @@ def methods_of(comparison: Comparison) -> list[Block]:
     score = comparison.scoring.main_title
     blocks: list[Block] = ["Of each score, the best mean is bold and named best, whether or not it is beyond chance."]
     for results in comparison.conditions:
-        rows = f"{results.rows:,} test rows"
+        rows = results.test_rows
         blocks += [Title(f"{results.title}: {rows}" if results.title else rows), board(results)]
         for what, table in measured_tables(results).items():
             about = (

@@ -36,7 +36,7 @@ from salience.report.page import (
 )
 from salience.report.pictures import BLUE, COLOURS, GREY, GRID, Drawing, HoverTexts, Marks
 from salience.runs.results import Run, read_rows
-from salience.runs.sentences import precision_sentences, training_rows_among
+from salience.runs.sentences import left_out, precision_sentences, training_rows_among
 from salience.scores.intervals import Score
 from salience.scores.labels import ERRORS, ONE_LABEL, SEVERAL_LABELS, labels_of
 from salience.scores.metrics import HALF, confused_pairs
@@ -157,6 +157,8 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
 
 def rows_in_words(run: Run, judged: Predictions) -> str:
     count = f"{len(judged.labels):,} {ROWS[run.judge]}"
+    if left := left_out(run.metrics):
+        count += f" ({left})"
     if shared := training_rows_among(run.facts, run.judge):
         return f"The scores are of {count}. {shared}"
     return USE[run.judge].format(count)

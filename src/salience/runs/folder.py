@@ -116,12 +116,12 @@ def trained_columns(model: str | Path) -> Columns | None:
     try:
         recipe = read_recipe(Path(model).expanduser() / RECIPE)
         text, text_pair, label = (recipe[role] for role in ("text", "text_pair", "label"))
-        separator = recipe.get("label_separator")
+        separator, empty_label = recipe.get("label_separator"), recipe.get("empty_label", "error")
     except (FileNotFoundError, NotADirectoryError, InputError, KeyError):
         return None
     if not isinstance(text, str) or not all(isinstance(name, str | None) for name in (text_pair, label, separator)):
         return None
-    return Columns(text, text_pair, label, separator=separator)
+    return Columns(text, text_pair, label, separator=separator, empty_label=str(empty_label))
 
 
 def trained_on_pairs(model: str | Path) -> bool | None:

@@ -30,7 +30,7 @@ RETIRED_METHODS = {"auto": RETIRED["auto_budget"][1], "plain+": RETIRED["plain_s
 )
 
 # What runs did before there were these settings; their recipes have checksums, and lack the names.
-BEFORE = {"head_end": "trained"}
+BEFORE = {"head_end": "trained", "empty_label": "error"}
 
 
 def without_retired(settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from salience.errors import listed, quoted
+from salience.errors import counted, listed, quoted
 from salience.scores.labels import AT_THRESHOLDS, labels_in
 
 
@@ -48,10 +48,19 @@ def judged_scores(metrics: Mapping[str, Any]) -> tuple[str, dict[str, dict]] | N
         name, baselines = "this model", metrics["baselines"]
         caution = ", on which the checkpoint was chosen" if judge == "validation" else ""
         rows = f"{metrics['rows'][judge]:,} {judge} rows{caution}"
+    if left := left_out(metrics):
+        rows += f"; {left}"
     models, decided = {name: own}, at_thresholds(own)
     if any(own[score] != value for score, value in decided.items()):
         models[f"{name}, thresholds of the labels"] = own | decided
     return rows, models | baselines
+
+
+def left_out(metrics: Mapping[str, Any]) -> str:
+    """How many rows the scores leave out; empty if none."""
+    judge = judge_of(metrics)
+    number = metrics.get("left_out", {}).get("training" if judge == "estimate" else judge, 0)
+    return f"{counted(number, 'row')} without a text or a label left out" if number else ""
 
 
 def baseline_ahead(models: Mapping[str, dict]) -> str:

@@ -60,7 +60,9 @@ def labelled_parts(rows: Recipe) -> list[Texts]:
         task = task_of(rows, silent)
         return [task.training, task.validation, task.test]
     assert rows.text is not None  # a run keeps the columns that it has read
-    columns = Columns(rows.text, rows.text_pair, rows.label, separator=rows.label_separator)
+    columns = Columns(
+        rows.text, rows.text_pair, rows.label, separator=rows.label_separator, empty_label=rows.empty_label
+    )
     measured = filter(None, (rows.validation, rows.test))
     return [Texts([]), *(read_part(source, columns, rows.encoding, rows.bad_rows)[0] for source in measured)]
 

@@ -346,8 +346,10 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
     start = recipe.head_start or ("random" if given else used_head_start(recipe.model, model, pooling != "cls"))
     if recipe.trained_layers == 0:
         start = "logistic"
-    names = ("text", "text_pair", "label")
-    columns = {} if task.columns is None else {name: getattr(task.columns, name) for name in names}
+    columns = {} if (read := task.columns) is None else {
+        "text": read.text, "text_pair": read.text_pair, "label": read.label, "label_separator": read.separator,
+        "empty_label": read.empty_label,
+    }  # fmt: skip
     validated = len(task.validation) > 0
     plan = recipe.resolved(
         # The learning rate depends on the width of a transformer.

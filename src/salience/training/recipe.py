@@ -141,6 +141,9 @@ class DataSettings:
         None, TEXT, "column of groups, such as authors, that the estimate and validation_share do not divide", "none"
     )
     encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
+    empty_label: str = setting(
+        "error", one_of("error", "none"), "what an empty label of texts with several labels is: an error, or no label"
+    )
     bad_rows: str = setting("error", one_of("error", "skip"), "how rows without a text or a label are treated")
     # None is 0.2, and 0.1 from 1,000 rows on; see `default_share`.
     validation_share: float | None = setting(

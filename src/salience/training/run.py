@@ -191,6 +191,8 @@ def run_metrics(
         "text_passes": text_passes(prepared, fitted),
         "seconds": round(seconds, 1),
     }
+    if task.left_out:
+        metrics["left_out"] = dict(task.left_out)
     if fitted.iterations:
         metrics["iterations"] = fitted.iterations
     of_parts = dict(predictions)

@@ -43,14 +43,14 @@ def scored_on(
     Args:
         model: a run folder, or another trained classifier.
         classifier: that model, loaded.
-        columns: `text`, `text_pair` and `label`, as far as they are named.
+        columns: `text`, `text_pair`, `label` and `empty_label`, as far as they are named.
 
     Raises:
         InputError: the rows are at fault, or none of them has known labels.
     """
     trained = trained_columns(model)
     found, notes = choose_as_trained(column_names(source, encoding), trained, columns, need_label=True, source=source)
-    texts, given, _, warnings = read_part(source, found, encoding, bad_rows)
+    texts, given, _, warnings, left_out = read_part(source, found, encoding, bad_rows)
     if is_multi_label(given) != classifier.multi_label:
         one, several = "one label a text", "lists of labels"
         own, learnt = (one, several) if classifier.multi_label else (several, one)
@@ -65,7 +65,10 @@ def scored_on(
     decided = classifier.decisions(probabilities) if classifier.multi_label else None
     predictions = Predictions(probabilities, labels, decided)
     run = read_run(model) if (Path(model).expanduser() / METRICS).is_file() else Run(Path(model), {"seed": 0}, {}, [])
-    task = Task(classifier.labels, training_rows(run, classifier.labels), test=texts)
+    task = Task(
+        classifier.labels, training_rows(run, classifier.labels), test=texts,
+        left_out={"test": left_out} if left_out else {},
+    )  # fmt: skip
     facts = facts_of(run, classifier, task, encoded)
     if shared := training_rows_among(facts, "test"):
         note(shared)
@@ -106,6 +109,9 @@ def metrics_of(run: Run, classifier: TextClassifier, task: Task, predictions: Pr
     probabilities, labels = predictions.probabilities, predictions.labels
     metrics = held_out_scores(task, {"test": predictions}, run.recipe["seed"])
     metrics["rows"] = run.metrics.get("rows", {}) | {"test": len(task.test)}
+    of_training = {part: number for part, number in run.metrics.get("left_out", {}).items() if part != "test"}
+    if left_out := of_training | dict(task.left_out):
+        metrics["left_out"] = left_out
     if "estimate" in run.metrics:
         metrics["estimate"] = run.metrics["estimate"]
     if classifier.multi_label:

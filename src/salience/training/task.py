@@ -51,12 +51,12 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
     notes: list[str] = []
     taught = None
     if recipe.teacher is not None:
-        (rows, labels, columns, found), names, taught = taught_part(recipe, note)
+        (rows, labels, columns, found, left), names, taught = taught_part(recipe, note)
         notes += found
     else:
-        rows, labels, columns, found = read_part(
+        rows, labels, columns, found, left = read_part(
             recipe.data, None, recipe.encoding, recipe.bad_rows, text=recipe.text, text_pair=recipe.text_pair,
-            label=recipe.label, group=recipe.group, separator=recipe.label_separator,
+            label=recipe.label, group=recipe.group, separator=recipe.label_separator, empty_label=recipe.empty_label,
         )  # fmt: skip
         described = [] if columns.several else described_labels(recipe.label_descriptions)
         notes += [*found, *check_labels(labels, recipe.data, recipe.label is not None, described)]
@@ -67,16 +67,18 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         rows, labels = rows.take(drawn), [labels[row] for row in drawn]
         taught = None if taught is None else taught[drawn]
 
-    def other_rows(source: str | None) -> Texts:
+    left_out = {"training": left}
+
+    def other_rows(role: str, source: str | None) -> Texts:
         """The validation or test rows, with the labels of the training rows."""
         if not source:
             return Texts([])
-        texts, own, _, found = read_part(source, columns, recipe.encoding, recipe.bad_rows)
+        texts, own, _, found, left_out[role] = read_part(source, columns, recipe.encoding, recipe.bad_rows)
         notes.extend(found)
         check_same_kind(labels, recipe.data, own, source)
         return replace(texts, labels=encode(own, names, source, texts.rows or []))
 
-    validation, test = other_rows(recipe.validation), other_rows(recipe.test)
+    validation, test = other_rows("validation", recipe.validation), other_rows("test", recipe.test)
     parts = ("training", rows, recipe.data), ("validation", validation, recipe.validation), ("test", test, recipe.test)
     for (seen, of_seen, of), (role, part, source) in combinations(parts, 2):
         if not (of and source):
@@ -93,7 +95,8 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         kept, held_out = split(labels, share, recipe.seed, recipe.data, group_numbers(rows))
         training, validation = training.take(kept), training.take(held_out)
         notes.append(f"validation: {len(held_out)} of the {len(rows)} rows held out (stratified)")
-    task = Task(names, training, validation, test, columns, taught=taught)
+    left_out = {role: left for role, left in left_out.items() if left}
+    task = Task(names, training, validation, test, columns, left_out=left_out, taught=taught)
     rows_of = labels_of(training.known_labels).support(training.known_labels, len(names))
     if unused := [quoted(name) for name, of in zip(names, rows_of, strict=True) if not of]:
         notes.append(f"{recipe.data}: no training row has the label {listed(unused, 5)}")
@@ -130,8 +133,9 @@ def taught_part(recipe: Recipe, note: Note) -> tuple[Part, list[str], np.ndarray
     decided = [tuple(np.array(teacher.labels)[row].tolist()) for row in teacher.decisions(probabilities)]
     labels: list[Label] = [*decided] if teacher.multi_label else [only for (only,) in decided]
     if trained is not None:  # where rows have labels of people: those of validation and test
-        columns = replace(columns, label=recipe.label or trained.label, separator=trained.separator)
-    return (texts, labels, columns, notes + warnings), teacher.labels, probabilities
+        label = recipe.label or trained.label
+        columns = replace(columns, label=label, separator=trained.separator, empty_label=trained.empty_label)
+    return Part(texts, labels, columns, notes + warnings), teacher.labels, probabilities
 
 
 def taught_in_parts(teacher: TextClassifier, texts: Texts, note: Note) -> Iterator[np.ndarray]:
