@@ -220,7 +220,9 @@ def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[Text
                         mend = f"rename it to {quoted(path.name + suffix)}"
                     raise InputError(f"{path}: begins like a {packing.name} file; {mend}")
             if first.startswith(ZIP):
-                raise InputError(f"{path}: begins like a zip file, as .xlsx are; save it as csv")
+                raise InputError(
+                    f"{path}: begins like a zip file, as .xlsx are; rename it to .xlsx, or save it as csv"
+                )
             with io.TextIOWrapper(file, without_mark, newline=newline) as text:
                 yield text
     except UnicodeError as error:

@@ -216,6 +216,26 @@ def test_lists_in_parquet_keep_their_schema(tmp_path):
     assert found.to_pydict() == {"text": ["1", "2"], "label": [[], [7, 1]]}
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_labels_in_objects_are_changed_there(kind, tmp_path):
+    rows = [{"text": "1", "meta": {"label": "a", "n": 1}}, {"text": "2", "meta": {"label": "b", "n": 2}}]
+    data, output = tmp_path / f"data.{kind}", tmp_path / f"new.{kind}"
+    if kind == "jsonl":
+        data.write_text("\n".join(map(json.dumps, rows)))
+    else:
+        parquet.write_table(pyarrow.Table.from_pylist(rows), data)
+    write_corrected(data, output, "meta.label", "utf-8", {1: "a", 2: "b"}, {2: "a"})
+    assert list(stream(output)) == [rows[0], {"text": "2", "meta": {"label": "a", "n": 2}}]
+
+
+def test_an_emptied_list_is_an_empty_cell_where_that_means_no_label(tmp_path):
+    data, output = tmp_path / "data.csv", tmp_path / "new.csv"
+    data.write_text("label\na|b\nb\n")
+    for empty_label, written in (("error", "[]"), ("none", '""')):
+        write_corrected(data, output, "label", "utf-8", {1: ("a", "b"), 2: ("b",)}, {1: ()}, "|", empty_label)
+        assert output.read_text().splitlines() == ["label", written, "b"]
+
+
 def test_lists_of_class_numbers_in_parquet_stay_numbers(tmp_path):
     names = {"info": {"features": {"label": {"feature": {"names": ["joy", "0", "fear"], "_type": "ClassLabel"},
                                              "_type": "Sequence"}}}}  # fmt: skip

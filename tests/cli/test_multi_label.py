@@ -94,6 +94,10 @@ def test_rows_without_a_label_are_learnt_scored_and_compared_if_asked_for(files,
     metrics = metrics_of(output)
     assert metrics["rows"]["test"] == 24 and metrics["left_out"] == {"test": 2}
     assert "24 test rows; 2 rows without a text or a label left out" in " ".join(answer.out.split())
+    assert salience("predict", output, test, "--output", tmp_path / "out.csv", "--device", "cpu").code == 0
+    written = list(csv.DictReader((tmp_path / "out.csv").open()))  # with the separator, and nothing where none applies
+    predicted = [[*filter(None, row["predicted"].split("|"))] for row in written[:24]]
+    assert predicted == library.load(output, device="cpu").predict([row["text"] for row in written[:24]])
     tested = salience("test", output, test, "--bad-rows", "skip", "--device", "cpu")
     assert "24 test rows; 2 rows without a text or a label left out" in " ".join(tested.out.split()), tested.err
     other = salience("test", output, test, "--bad-rows", "skip", "--empty-label", "error", "--device", "cpu")

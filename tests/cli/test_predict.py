@@ -173,6 +173,21 @@ def test_half_precision_gives_the_same_labels(place, data, salience, tmp_path):
     assert found["fp32"] == pytest.approx(found["bf16"], abs=0.02)
 
 
+def test_a_csv_file_is_written_as_it_was_read(place, salience, tmp_path):
+    """Semicolons, Windows' encoding and texts in objects; the fault would be rows that a spreadsheet cannot open."""
+    data, output = tmp_path / "data.csv", tmp_path / "out.csv"
+    data.write_bytes("id;text\n1;a café\n".encode("cp1252"))
+    assert salience("predict", place.model, data, "--encoding", "cp1252", "--output", output).code == 0
+    header, row = output.read_bytes().decode("cp1252").splitlines()
+    assert header.startswith("id;text;predicted;probability;") and row.startswith("1;a café;LABEL_")
+    nested = tmp_path / "data.jsonl"
+    nested.write_text('{"content": {"text": "a cup"}}\n')
+    answer = salience("predict", place.model, nested, "--text", "content.text", "--output", tmp_path / "out.jsonl")
+    assert answer.code == 0, answer.err
+    (line,) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert line["content"] == {"text": "a cup"} and line["predicted"].startswith("LABEL_")
+
+
 def test_a_failure_leaves_no_output(place, salience, tmp_path):
     """The fault stands behind the first window, after predictions have been written."""
     data = tmp_path / "ragged.csv"
@@ -186,7 +201,7 @@ def test_bad_input(place, data, salience, tmp_path):
     refused(salience("predict", place.model, "none.csv"), "none.csv: no such file")
     refused(salience("predict", tmp_path / "none", data), "no model at")
     refused(salience("predict", place.model, data, "--text", "txt"), 'no column "txt"', 'Did you mean "text"?')
-    refused(salience("predict", place.model, data, "--output", tmp_path / "x.xlsx"), "unknown suffix", ".parquet")
+    refused(salience("predict", place.model, data, "--output", tmp_path / "x.xls"), "unknown suffix", ".parquet")
     refused(salience("predict", place.model, data, "--precision", "fp8"), 'unknown --precision "fp8"')
     refused(salience("predict", place.model, data, "--output", data), "exists: choose another --output")
     before = Path(data).read_bytes()

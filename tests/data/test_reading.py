@@ -13,12 +13,15 @@ import warnings
 from pathlib import Path
 
 import pandas as pd
+import pyarrow
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from written import NAMES, PACKED, ROWS, content, packed, table
+from written import NAMES, PACKED, ROWS, content, packed, parquet, table
 
-from salience.data.reading import column_names, column_types, may_go_on, stream
+from salience.data.reading import column_names, column_types, form_for, may_go_on, stream
+from salience.data.task import read_part
+from salience.data.writing import writing
 from salience.errors import InputWarning
 
 TEXT = st.text()  # with control characters and every other one; half characters are tested by themselves
@@ -228,6 +231,58 @@ assert not {{'torch', 'transformers', 'datasets', 'sklearn', 'pandas', 'pyarrow'
     subprocess.run([sys.executable, "-c", check], check=True, env=environment)
 
 
+# Values in objects, by names with dots.
+
+
+def test_values_in_objects_are_read_by_names_with_dots(write, complaint):
+    """In JSON and in parquet. A name that has dots itself goes before an object."""
+    rows = [
+        {"id": 1, "content": {"text": "a cup", "by": {"name": "x"}}, "meta.label": "0", "meta": {"label": "1"}},
+        {"id": 2, "content": {"text": "a song", "by": None}, "meta.label": "1", "meta": {"label": "0"}},
+    ]
+    lines = write("a.jsonl", "\n".join(map(json.dumps, rows)))
+    table = write("a.parquet", parquet(pyarrow.Table.from_pylist(rows)))
+    named = {"text": "content.text", "label": "meta.label", "group": "content.by.name"}
+    for file in (lines, table):
+        assert {"content", "content.text", "content.by.name", "meta.label"} <= {*column_names(file)}
+        part = read_part(file, bad_rows="skip", **named)
+        assert (part.texts.texts, part.labels, part.texts.groups) == (["a cup"], ["0"], ["x"])
+        by_label = read_part(file, text="content.text", label="meta.label")
+        assert by_label.labels == ["0", "1"]
+        assert 'no column "content.txt" (--text)' in complaint(read_part, file, text="content.txt")
+    assert "row 2, column" in complaint(read_part, write("b.jsonl", '{"a": {"b": "x"}, "label": 1}\n{"a": {"b": []}}'),
+                                        text="a.b", label="label")  # fmt: skip
+
+
+# The form of a csv or tsv file.
+
+
+def test_the_form_of_a_file_is_that_of_the_file_it_comes_from(write, tmp_path, complaint):
+    """Delimiter, the line that declares it, encoding, and its mark; the last two alone where the kinds differ."""
+    columns = {"a,b": "string", "c": "string"}
+    for name, written, encoding in (
+        ("a.csv", '"a,b";"c"\r\n"x;y";"é"\r\n'.encode("cp1252"), "cp1252"),
+        ("b.csv", b"\xef\xbb\xbf" + '"a,b";"c"\r\n"x";"é"\r\n'.encode(), "utf-8"),
+        ("c.csv", 'sep=|\r\n"a,b"|"c"\r\n"x"|"é"\r\n'.encode("utf-16"), "utf-16"),
+        ("d.tsv", '"a,b"\t"c"\r\n"x"\t"é"\r\n'.encode(), "utf-8"),
+    ):
+        source = write(name, written)
+        for output in (tmp_path / f"new.{name}", tmp_path / "tabs.tsv", tmp_path / "commas.csv"):
+            with writing(output, True, columns, form=form_for(output, source, encoding)) as write_rows:
+                write_rows(list(stream(source, encoding)))
+            assert list(stream(output, encoding)) == list(stream(source, encoding)), output
+        assert (tmp_path / f"new.{name}").read_bytes() == written
+    tabs, commas = ((tmp_path / name).read_bytes() for name in ("tabs.tsv", "commas.csv"))
+    assert b"\t" in tabs and b"," in commas and b"\t" not in commas
+
+    def beyond(output=tmp_path / "beyond.csv"):
+        with writing(output, columns=columns, form=form_for(output, write("a.csv", "a;b\n1;2\n"), "cp1252")) as some:
+            some([{"c": "\u4e2d"}])
+
+    assert 'the encoding of the data, cp1252, has no "\u4e2d"' in complaint(beyond)
+    assert form_for(tmp_path / "x.jsonl", write("a.csv", "a;b\n1;2\n"), "utf-8") is None
+
+
 # Files that cannot be read: name, content, encoding, and what the line must say beside the name of the file.
 
 
@@ -235,7 +290,7 @@ GZIPPED = gzip.compress(table(ROWS).encode())
 DEEP = ["line 1", "nested more than 100 levels deep"]
 BAD = [
     ("a.doc", "x", "utf-8", ['".doc"', ".csv, .tsv, .jsonl, .json, .parquet", ".gz, .bz2, .xz, .zst"]),
-    ("a.xlsx", "x", "utf-8", ['".xlsx"', "save it as csv"]),
+    ("a.xls", "x", "utf-8", ['".xls"', "save it as .xlsx or csv"]),
     *[(f"a.{kind}", "", "utf-8", ["empty (0 bytes)"]) for kind in ("csv", "tsv", "jsonl", "json", "parquet")],
     *[(f"a.{kind}", blank, "utf-8", ["empty"]) for kind in ("csv", "tsv.gz") for blank in (" \n\n\t\n", "\ufeff\n")],
     *[(f"a.{kind}", "text\n", "utf-8", ["no rows"]) for kind in ("csv", "tsv")],

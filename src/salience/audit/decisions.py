@@ -7,23 +7,32 @@ labels are written in the form of the row's old ones.
 from __future__ import annotations
 
 import codecs
-import csv
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from salience.audit.findings import Finding, named, rows_of, written
 from salience.data.columns import Columns
 from salience.data.labels import separate
-from salience.data.reading import delimiter_of, stream, suffix_of
+from salience.data.reading import DELIMITED, Form, encoding_of, form_of, stream, suffix_of
 from salience.data.tables import python_values, seekable
 from salience.data.texts import Texts
-from salience.data.values import Label, indicator_of, labels_of, listed_values
-from salience.data.writing import FORMULA
+from salience.data.values import (
+    Label,
+    holder,
+    indicator_of,
+    joined,
+    labels_of,
+    listed_values,
+    outer_name,
+    value_at,
+)
+from salience.data.writing import FORMULA, OPENERS
 from salience.errors import InputError, listed, quoted, unknown
-from salience.files import packing_of, readable, readable_text, whole_file
+from salience.files import packing_of, readable_text, whole_file
 
 COLUMNS = ("row", "label", "suggested", "decision", "reason", "text")
 KEEP, DELETE, RELABEL = "keep", "delete", "relabel"
@@ -154,8 +163,8 @@ def label_of_row(row: dict, columns: Columns) -> Label | None:
     """The label of a row as it is read, or its labels; None if it has none or no valid one."""
     try:
         if not columns.several:
-            return labels_of(row.get(columns.label), columns.separator, columns.empty_label)
-        values = {name: indicator_of(row.get(name)) for name in columns.several}
+            return labels_of(value_at(row, str(columns.label)), columns.separator, columns.empty_label)
+        values = {name: indicator_of(value_at(row, name)) for name in columns.several}
     except TypeError:
         return None
     return None if None in values.values() else tuple(name for name, value in values.items() if value == "1")
@@ -163,15 +172,17 @@ def label_of_row(row: dict, columns: Columns) -> Label | None:
 
 def write_corrected(
     data: Path, output: Path, label: str | tuple[str, ...], encoding: str, labels: Mapping[int, Label],
-    changes: Mapping[int, Label | None], separator: str | None = None,
+    changes: Mapping[int, Label | None], separator: str | None = None, empty_label: str = "error",
 ) -> None:  # fmt: skip
     """Writes a copy of a file with changed labels and without the deleted rows, compressed if its name says so.
 
     `label` is the column of the labels, or the columns of 0 and 1; `labels` are those of each row that has some;
-    `changes` are as of `read_decisions`; `separator` is of labels that are joined in one text.
+    `changes` are as of `read_decisions`; `separator` and `empty_label` as of `Columns`. Of a workbook, the
+    values of its first sheet are written.
     """
     # Where the encoding may lack a character, JSON writes it by its number.
     in_ascii = not codecs.lookup(encoding).name.startswith("utf")
+    as_text = partial(joined, separator=separator, empty_label=empty_label, in_ascii=in_ascii)
     with whole_file(output) as unfinished:
         if suffix_of(data) == ".parquet":
             import pyarrow
@@ -179,10 +190,11 @@ def write_corrected(
 
             with seekable(data) as file:
                 table = ParquetFile(file).read()
-            columns = (label,) if isinstance(label, str) else label
+            names = table.schema.names
+            columns = list(dict.fromkeys(outer_name(each, names) for each in separate(label)))
             values = zip(*(python_values(table.column(name)) for name in columns), strict=True)
             rows = [dict(zip(columns, row, strict=True)) for row in values]
-            kept = relabelled(rows, label, labels, changes, separator, in_ascii)
+            kept = relabelled(rows, label, labels, changes, as_text)
             for name in columns:
                 place = table.schema.get_field_index(name)
                 field = table.schema.field(place)
@@ -190,7 +202,7 @@ def write_corrected(
             write_table(table.take(kept), unfinished)
         else:
             rows = list(stream(data, encoding))
-            kept = relabelled(rows, label, labels, changes, separator, in_ascii)
+            kept = relabelled(rows, label, labels, changes, as_text)
             write_rows(unfinished, [rows[place] for place in kept], list(rows[0]), data, encoding, in_ascii)
         if packing := packing_of(output):
             unfinished.write_bytes(packing.pack(unfinished.read_bytes()))
@@ -198,13 +210,16 @@ def write_corrected(
 
 def relabelled(
     rows: Sequence[dict[str, Any]], label: str | tuple[str, ...], labels: Mapping[int, Label],
-    changes: Mapping[int, Label | None], separator: str | None, in_ascii: bool,
+    changes: Mapping[int, Label | None], as_text: Callable[[Sequence[str]], str],
 ) -> list[int]:  # fmt: skip
-    """Gives rows their new labels, and tells the places, from 0, of those that are not deleted."""
+    """Gives rows their new labels, and tells the places, from 0, of those that are not deleted.
+
+    `as_text` writes several labels of a row as one text.
+    """
     first: dict[str, Any] = {}  # a label to the value that the first row with it has
     if isinstance(label, str):
         for number, own in labels.items():
-            value = rows[number - 1][label]
+            value = value_at(rows[number - 1], label)
             if isinstance(own, str):
                 first.setdefault(own, value)
             elif isinstance(value, list):
@@ -217,15 +232,17 @@ def relabelled(
         if not isinstance(label, str):
             for name in label:
                 if (name in new) != (name in labels[number]):
-                    row[name] = opposite(row[name])
-        elif isinstance(new, str):
-            row[label] = first[new]
-        elif isinstance(row[label], list):
-            row[label] = [first.get(name, name) for name in new]
-        elif separator is None or not new:
-            row[label] = json.dumps(list(new), ensure_ascii=in_ascii)
+                    owner, own_name = holder(row, name) or (row, name)
+                    owner[own_name] = opposite(owner[own_name])
+            continue
+        owner, own_name = holder(row, label) or (row, label)
+        old = owner.get(own_name)
+        if isinstance(new, str):
+            owner[own_name] = first[new]
+        elif isinstance(old, list) or (old is None and first):  # `first` has labels of lists alone
+            owner[own_name] = [first.get(name, name) for name in new]
         else:
-            row[label] = separator.join(new)
+            owner[own_name] = as_text(new)
     return [place for place in range(len(rows)) if changes.get(place + 1, "") is not DELETED]
 
 
@@ -242,23 +259,15 @@ def opposite(old: Any) -> Any:
 def write_rows(
     output: Path, rows: Sequence[dict[str, Any]], columns: list[str], data: Path, encoding: str, in_ascii: bool
 ) -> None:
-    """Writes rows as csv, tsv, JSON lines or an array of JSON: as the text file `data` has them."""
+    """Writes rows as the file `data` has them: csv, tsv, xlsx, JSON lines or an array of JSON."""
     suffix = suffix_of(data)
-    with readable(data) as file:
-        marked = file.read(3) == codecs.BOM_UTF8 and codecs.lookup(encoding).name == "utf-8"
-    with open(output, "w", encoding="utf-8-sig" if marked else encoding, newline="") as copy:
-        if suffix in (".csv", ".tsv"):
-            # Unquoted, a name with a mark of these could be taken for several columns.
-            misleading = any(mark in name for name in columns for mark in ",;\t")
-            delimiter, declaration = delimiter_of(data, encoding)
-            copy.write(declaration)
-            writer = csv.DictWriter(
-                copy, columns, delimiter=delimiter, quoting=csv.QUOTE_ALL if misleading else csv.QUOTE_MINIMAL
-            )
-            writer.writeheader()
-            writer.writerows(rows)
-            return
-        with readable_text(data, encoding) as file:
-            array = next(mark for mark in iter(lambda: file.read(1), "") if not mark.isspace()) == "["
+    if suffix in (*DELIMITED, ".xlsx"):
+        form = form_of(data, encoding) if suffix in DELIMITED else Form()
+        with OPENERS[suffix](output, dict.fromkeys(columns, "string"), False, print, form) as write:
+            write(list(rows))
+        return
+    with open(output, "w", encoding=encoding_of(data, encoding), newline="") as copy:
+        with readable_text(data, encoding) as text:
+            array = next(mark for mark in iter(lambda: text.read(1), "") if not mark.isspace()) == "["
         lines = [json.dumps(row, ensure_ascii=in_ascii) for row in rows]
         copy.write("[\n" + ",\n".join(lines) + "\n]\n" if array else "\n".join(lines) + "\n")

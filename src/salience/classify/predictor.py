@@ -17,7 +17,7 @@ from salience.classify.abstaining import Thresholds, read_thresholds
 from salience.classify.classifier import is_exported
 from salience.data.columns import Columns, choose_as_trained
 from salience.data.reading import column_names, column_types
-from salience.data.values import text_of, value_in, well_formed
+from salience.data.values import joined, text_of, value_in, well_formed
 from salience.errors import InputError, one_line, quoted
 from salience.models.precision import check_precision
 from salience.runs.folder import METRICS, OUT_OF_FOLD, trained_columns
@@ -41,7 +41,8 @@ class AddedColumns:
     `lowest`, a set of labels is added.
 
     Where a text can have several labels, `predicted` is a list of those whose probability is at least their threshold,
-    [] if no label applies, and there is no column of the highest probability. Lists are JSON in a table.
+    [] if no label applies, and there is no column of the highest probability. In a table, lists are written with the
+    separator of the training rows if they had one, else as JSON.
     """
 
     kind: Labels
@@ -50,6 +51,7 @@ class AddedColumns:
     as_columns: bool  # whether rows are those of a table, not JSON lines
     thresholds: list[float] | None = None  # (C,), see `salience.classify.abstaining`; None if every text is decided
     lowest: float | None = None  # the lowest probability of a label in a set; None adds no sets
+    columns: Columns | None = None  # of the training, which say how several labels are written; None: as JSON
 
     def __post_init__(self) -> None:
         if twice := [label for label in self.labels if self.labels.count(label) > 1]:
@@ -101,9 +103,12 @@ class AddedColumns:
         return [place for place in order if place == best or probabilities[place] >= (self.lowest or 0)]
 
     def as_list(self, numbers: Iterable[int]) -> list[str] | str:
-        """The names of labels, in a table as JSON."""
+        """The names of labels, in a table as a text."""
         found = [self.labels[number] for number in numbers]
-        return json.dumps(found, ensure_ascii=False) if self.as_columns else found
+        if not self.as_columns:
+            return found
+        written = (None, "error") if self.columns is None else (self.columns.separator, self.columns.empty_label)
+        return joined(found, *written)
 
     def check_free(self, names: Iterable[str], source: str) -> None:
         """Raises an `InputError` if one of `names`, the columns of `source`, is that of an added column."""
@@ -287,7 +292,9 @@ class Predictor:
             thresholds = None if self.thresholds is None else [self.thresholds.values[label] for label in labels]
         names = [well_formed(str(label)) for label in labels]
         lowest = None if kind.several else self.lowest_in_set
-        return AddedColumns(kind, names, well_formed(self.prefix), as_columns, thresholds, lowest)
+        return AddedColumns(
+            kind, names, well_formed(self.prefix), as_columns, thresholds, lowest, self.trained_columns
+        )
 
     @cached_property
     def lowest_in_set(self) -> float | None:

@@ -137,6 +137,7 @@ def explained(recipe: Recipe, task: Task, run: str | None) -> Iterable[Explanati
 def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
     """Writes the three files of an audit in one step."""
     from salience.audit.decisions import COLUMNS, decision_rows
+    from salience.data.reading import Form
     from salience.data.writing import csv_writer
     from salience.files import whole_folder, write_lines, write_whole
     from salience.report.audit_page import audit_page
@@ -149,7 +150,7 @@ def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
         # A person opens the file in a spreadsheet: Excel needs the byte order mark to read UTF-8, and the texts, which
         # are from elsewhere, must not become formulas.
         with open(folder / DECISIONS, "w", encoding="utf-8-sig", newline="") as file:
-            csv_writer(file, COLUMNS, safe=True)(rows)
+            csv_writer(file, COLUMNS, safe=True, form=Form())(rows)
 
 
 def apply_decisions(
@@ -190,7 +191,7 @@ def apply_decisions(
         raise InputError(f"{decisions} deletes every row of {data}: nothing would be left")
     for note in notes:
         say(note)
-    write_corrected(Path(data), output, label, encoding, labels, changes, separator)
+    write_corrected(Path(data), output, label, encoding, labels, changes, separator, columns.empty_label)
     say(
         f"{counted(len(changes) - deleted, 'row')} relabelled and {counted(deleted, 'row')} deleted of "
         f"{len(rows):,}: {output}"

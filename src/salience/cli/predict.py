@@ -16,13 +16,13 @@ from salience.errors import counted, quoted
 
 def predict(
     model: options.Model,
-    data: Annotated[str, Argument(help="Texts: csv, tsv, jsonl, parquet, or of the hub.")],
+    data: Annotated[str, Argument(help="Texts: csv, tsv, jsonl, parquet, xlsx, or of the hub.")],
     text: options.Text = None,
     text_pair: options.TextPair = None,
     encoding: options.Encoding = "utf-8",
     max_length: options.MaxLength = None,
     device: options.Device = "auto",
-    output: Annotated[Path | None, Option(help=".csv, .jsonl or .parquet; of a part, a file beside.")] = None,
+    output: Annotated[Path | None, Option(help=".csv, .tsv, .jsonl, .parquet, .xlsx; of a part, beside.")] = None,
     window: options.Window = 8192,
     precision: options.Precision = "auto",
     prefix: options.Prefix = "",
@@ -46,7 +46,7 @@ def predict(
         from salience.classify.parts import Windows, answers_by_ray, check_window, rows_of_part
         from salience.classify.predictor import Predictor, written_columns
         from salience.data.columns import choose_as_trained
-        from salience.data.reading import column_names
+        from salience.data.reading import column_names, form_for
         from salience.data.task import check_not_read
         from salience.data.writing import check_output, is_stream, writing
         from salience.report.terminal import cut_off, tell
@@ -80,7 +80,8 @@ def predict(
     else:
         answered = answers_by_ray(predictor, windows, ray)
     seen: Counter[str] = Counter()
-    with writing(output, overwrite, written, safe_csv, tell) as write, closing(answered):
+    form = form_for(output, data, encoding)
+    with writing(output, overwrite, written, safe_csv, tell, form) as write, closing(answered):
         for first, rows, answers in answered:
             if not added.as_columns:  # in a file of objects, every row may have names of its own
                 for number, row in enumerate(rows, first):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,7 +38,7 @@ def suggest(
         str | None, Option(help="How texts are chosen.  [default: by what the model knows]")
     ] = None,
     list_strategies: Annotated[bool, catalogue("--list-strategies", "strategies", strategies)] = False,
-    output: Annotated[Path | None, Option(help=".csv, .jsonl or .parquet.  [default: csv to the terminal]")] = None,
+    output: Annotated[Path | None, Option(help=".csv, .tsv, .jsonl, .parquet, .xlsx.  [default: csv]")] = None,
     window: options.Window = 8192,
     precision: options.Precision = "auto",
     prefix: options.Prefix = "",
@@ -58,9 +57,9 @@ def suggest(
     from salience.classify.frozen_encoder import FrozenEncoder, load_frozen
     from salience.classify.parts import Windows, check_window
     from salience.data.columns import choose_as_trained
-    from salience.data.reading import column_names, column_types
+    from salience.data.reading import column_names, column_types, form_for
     from salience.data.task import check_not_read
-    from salience.data.values import label_columns
+    from salience.data.values import joined, label_columns
     from salience.data.writing import check_output, writing
     from salience.models.loading import NoClassifier
     from salience.report.terminal import tell
@@ -101,7 +100,7 @@ def suggest(
     known_labels = [] if classifier is None else classifier.labels
     labels = of_labels if several and {*of_labels} == {*known_labels} else (label,)
     as_columns = output is None or output.suffix.lower() != ".jsonl"
-    added = SuggestedColumns(prefix, labels, several, as_columns, predicted=classifier is not None)
+    added = SuggestedColumns(prefix, labels, several, as_columns, trained, predicted=classifier is not None)
     added.check_free(names, pool)
     types = added.typed(column_types(pool, encoding)) if as_columns else None
     trained_on, measured, note = texts_of_run(model)
@@ -121,7 +120,8 @@ def suggest(
     rows = chosen_rows(windows, [each.place for each in found], fresh)
     for row, each in zip(rows, found, strict=True):  # in a file of objects, every row may have names of its own
         added.check_free(row, f"{pool}: row {each.place}")
-    with writing(output, overwrite, types, safe_csv, tell) as write:
+    form = form_for(output, pool, encoding)
+    with writing(output, overwrite, types, safe_csv, tell, form) as write:
         write([added.filled(row, each, rank) for rank, (row, each) in enumerate(zip(rows, found, strict=True), 1)])
 
     tell(f"{counted(sound, 'text')} to choose from" + (f"; left out: {reasons}" if reasons else ""))
@@ -143,7 +143,7 @@ def suggest(
         how = " with 0 and 1"
     elif several and classifier is not None:
         example, separator = classifier.labels[:2], trained.separator if trained else None
-        how = f", such as {separator.join(example) if separator else json.dumps(example, ensure_ascii=False)}"
+        how = f", such as {joined(example, separator)}"
     shown = listed(map(quoted, labels))
     tell(f"next: fill in {shown}{how}, and append the texts with their labels to the training data")
 

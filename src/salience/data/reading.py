@@ -2,10 +2,12 @@
 
 Every value of a csv or tsv file stays the text that it is there: "NA", "null", "001" and "1.0" too. A JSON file has
 one object a line, or an array of objects. Parquet files and data sets of the hub have types: `salience.data.tables`.
+Excel workbooks: `salience.data.sheets`.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import errno
 import json
@@ -18,9 +20,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from salience.data.values import TOO_DEEP, checked_names, well_formed, well_formed_value
+from salience.data.values import TOO_DEEP, header_names, nested_names, well_formed, well_formed_value
 from salience.errors import InputError, InputWarning, counted, listed, nearest, quoted
-from salience.files import PACKINGS, packing_of, readable_text
+from salience.files import PACKINGS, packing_of, readable, readable_text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -92,10 +94,7 @@ def divided_rows(path: Path, encoding: str, delimiter: str, quoting: int, joined
         reader = fields_of(lines, delimiter=delimiter, quoting=quoting, strict=True)
         skipped = line - 1
         try:
-            names = next(reader)
-            if not names[0].strip() and "index" not in names:
-                names[0] = "index"  # pandas writes its index without a name
-            names = checked_names(names, path)
+            names = header_names(next(reader), path)
             line = skipped + reader.line_num + 1
             ending = first[len(first.rstrip("\r\n")) :]
             counts = len(names) > 1 and '"' not in first  # where the header is quoted, the rows are too
@@ -146,6 +145,39 @@ def delimiter_of(path: Path, encoding: str) -> tuple[str, str]:
     if suffix_of(path) == ".tsv":
         return "\t", ""
     return max(",;\t", key=lambda delimiter: len(next(fields_of([header], delimiter=delimiter)))), ""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a csv or tsv file is written: its delimiter, the line that declares it, and its encoding."""
+
+    delimiter: str = ","
+    declaration: str = ""
+    encoding: str = "utf-8"
+
+
+def form_of(path: Path, encoding: str) -> Form:
+    """The form of a csv or tsv file."""
+    return Form(*delimiter_of(path, encoding), encoding_of(path, encoding))
+
+
+def encoding_of(path: Path, encoding: str) -> str:
+    """The encoding that writes a byte order mark if a file in UTF-8 has one; other encodings say it themselves."""
+    with readable(path) as file:
+        marked = file.read(3) == codecs.BOM_UTF8 and codecs.lookup(encoding).name == "utf-8"
+    return "utf-8-sig" if marked else encoding
+
+
+def form_for(output: Path | None, source: str, encoding: str) -> Form | None:
+    """The form of a file of rows that come from another: of that one, if both are csv or tsv.
+
+    Where one is csv and the other tsv, the name of the output says the delimiter. None for other files.
+    """
+    read, written = suffix_of(Path(source)), None if output is None else suffix_of(output)
+    if read not in DELIMITED or written not in DELIMITED or is_on_hub(source):
+        return None
+    form = form_of(Path(source), encoding)
+    return form if read == written else Form(DELIMITED[str(written)], encoding=form.encoding)
 
 
 def quotes_are_text(path: Path, encoding: str) -> bool:
@@ -267,6 +299,12 @@ def not_an_object(text: str) -> InputError:
     )
 
 
+def sheet_rows(path: Path) -> Iterator[dict]:
+    from salience.data import sheets  # which imports pyarrow
+
+    return sheets.sheet_rows(path)
+
+
 def typed_tables() -> Any:
     """The module of typed tables, which imports pyarrow."""
     from salience.data import tables
@@ -299,9 +337,11 @@ READERS = {
         lambda path, encoding, columns: typed_tables().parquet_rows(path, columns),
         lambda path: typed_tables().parquet_types(path),
     ),
+    ".xlsx": Reader(lambda path, encoding, columns: sheet_rows(path)),
 }
-SHEET = ". In the spreadsheet, save it as csv"
-REMEDIES = {".xlsx": SHEET, ".xls": SHEET, ".ods": SHEET, ".txt": ". If it is one of these, rename it"}  # by suffix
+DELIMITED = {".csv": ",", ".tsv": "\t"}  # with what they are written with where no file says otherwise
+SHEET = ". In the spreadsheet, save it as .xlsx or csv"
+REMEDIES = {".xls": SHEET, ".ods": SHEET, ".txt": ". If it is one of these, rename it"}  # by suffix
 NEEDED = "name a file of texts, or a data set on the hub"
 HUB_NAME = re.compile(r"([\w-]+|[\w-]+/[\w.-]+)(:[\w.-]+){0,2}")
 SAMPLE = 100  # rows from which the names of the columns are taken: a JSON object may leave some out
@@ -310,7 +350,7 @@ SAMPLE = 100  # rows from which the names of the columns are taken: a JSON objec
 def stream(
     source: str | Path, encoding: str = "utf-8", split: str | None = None, columns: Collection[str] | None = None
 ) -> Iterator[dict]:
-    """Reads a csv, tsv, jsonl, json or parquet file (also compressed), or a hub data set: its rows as dicts.
+    """Reads a csv, tsv, jsonl, json, parquet or xlsx file (also compressed), or a hub data set: its rows as dicts.
 
     All texts and names of a row are valid Unicode (see `well_formed`).
 
@@ -330,12 +370,12 @@ def stream(
 
 
 def column_names(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> list[str]:
-    """The names of the columns, in order; of JSON objects, the names in the first rows."""
+    """The names of the columns, in order, and of values in objects, `content.text`; of JSON, in the first rows."""
     types = reader_of(source, split).types(Path(source))
     if types is not None:
-        return list(types)
+        return typed_tables().nested_names(types)
     rows = islice(stream(source, encoding, split), SAMPLE)
-    return list(dict.fromkeys(name for row in rows for name in row))
+    return list(dict.fromkeys(name for row in rows for name in nested_names(row)))
 
 
 def column_types(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> Types:

@@ -10,8 +10,9 @@ import json
 import shutil
 import tempfile
 import textwrap
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,7 +20,7 @@ from typing import Any, BinaryIO
 import pyarrow
 from pyarrow.parquet import ParquetFile
 
-from salience.data.values import checked_names, well_formed
+from salience.data.values import checked_names, outer_name, well_formed
 from salience.errors import InputError, counted, listed, quoted
 from salience.files import packing_of, readable
 
@@ -80,7 +81,7 @@ def typed_rows(
     """Yields the rows of a table with the values of `columns`, or of all for None."""
     first = 1
     for batch in batches:
-        names = [name for name in batch.schema.names if columns is None or name in columns]
+        names = needed(batch.schema.names, columns)
         values = [python_values(batch.column(name)) for name in names]
         for place, name in enumerate(names):
             if name in classes:
@@ -93,6 +94,21 @@ def types_of(schema: pyarrow.Schema, classes: Classes) -> dict[str, pyarrow.Data
     """The type of each column, as `typed_rows` yields its values."""
     types, text = dict(zip(schema.names, schema.types, strict=True)), pyarrow.string()
     return types | {name: text if inner_type(types[name]) is types[name] else pyarrow.list_(text) for name in classes}
+
+
+def needed(names: Sequence[str], columns: Collection[str] | None) -> list[str]:
+    """Those of the names of columns that have the values of `columns`, also in objects; all of them for None."""
+    wanted = set(names) if columns is None else {outer_name(column, names) for column in columns}
+    return [name for name in names if name in wanted]
+
+
+def nested_names(types: Mapping[str, pyarrow.DataType]) -> list[str]:
+    """The names of columns, and of the values in objects: `content`, `content.text`."""
+    found = []
+    for name, kind in types.items():
+        inner = {each.name: each.type for each in kind} if pyarrow.types.is_struct(kind) else {}
+        found += [name, *(f"{name}.{each}" for each in nested_names(inner))]
+    return found
 
 
 def class_names(numbers: list, classes: list[str], source: str, column: str, first: int) -> list:
@@ -127,7 +143,7 @@ def hub_rows(name: str, split: str | None, columns: Collection[str] | None = Non
     """Yields the rows of a hub data set. Its name is `owner/name`, `…:split` or `…:config:split`."""
     with hub_data(name, split) as (data, features, classes):
         if features and columns:
-            data = data.select_columns([name for name in features if name in columns])
+            data = data.select_columns(needed(list(features), columns))
         yield from typed_rows(data.with_format("arrow").iter(BATCH), classes, name, columns)
 
 
@@ -175,7 +191,7 @@ def of_the_hub(problem: str) -> Iterator[None]:
 
 def parquet_rows(path: Path, columns: Collection[str] | None = None) -> Iterator[dict]:
     with parquet_file(path) as (file, classes):
-        names = None if columns is None else [name for name in file.schema_arrow.names if name in columns]
+        names = None if columns is None else needed(file.schema_arrow.names, columns)
         yield from typed_rows(file.iter_batches(BATCH, columns=names), classes, str(path), columns)
 
 
@@ -283,6 +299,8 @@ class ValueTypes:
             return pyarrow.float64()
         if kinds in ({list}, {dict}) and self.nested is not None:
             return self.nested
+        if kinds == {datetime}:  # of a workbook
+            return pyarrow.timestamp("us")
         return pyarrow.bool_() if kinds == {bool} else pyarrow.string()
 
 

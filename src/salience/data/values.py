@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from numbers import Number
 from typing import Any, TypeAlias, TypeVar
 
@@ -35,6 +35,51 @@ def checked_names(names: list[str], source: object) -> list[str]:
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{source}: the header names the column {quoted(twice)} twice; rename one of the two")
     return names
+
+
+def header_names(names: list[str], source: object) -> list[str]:
+    """As `checked_names`, of the first line of a table; pandas writes its index without a name."""
+    if names and not names[0].strip() and "index" not in names:
+        names = ["index", *names[1:]]
+    return checked_names(names, source)
+
+
+def nested_names(row: Mapping[str, Any]) -> Iterator[str]:
+    """The names of the values of a row, and of those in objects: `content`, `content.text`."""
+    for name, value in row.items():
+        yield name
+        if isinstance(value, Mapping):
+            yield from (f"{name}.{inner}" for inner in nested_names(value))
+
+
+def holder(row: Mapping[str, Any], name: str) -> tuple[Any, str] | None:
+    """The object that has a value of a row, and the value's name in it; None if there is no such value.
+
+    `content.text` is the value `text` of the object `content`, unless the row itself has a value of this name.
+    """
+    if name in row:
+        return row, name
+    for dot in (place for place, letter in enumerate(name) if letter == "."):
+        inner = row.get(name[:dot])
+        if isinstance(inner, Mapping) and (found := holder(inner, name[dot + 1 :])) is not None:
+            return found
+    return None
+
+
+def value_at(row: Mapping[str, Any], name: str) -> Any:
+    """The value of a row, also in an object, by its name as of `holder`; None if there is none."""
+    if (found := holder(row, name)) is None:
+        return None
+    owner, own = found
+    return owner[own]
+
+
+def outer_name(name: str, names: Collection[str]) -> str:
+    """Which of the names of columns has a value, also one in an object, by its name as of `holder`."""
+    if name in names:
+        return name
+    outer = (name[:place] for place, letter in enumerate(name) if letter == "." and name[:place] in names)
+    return next(outer, name)
 
 
 def label_columns(label: str | None, names: Sequence[str]) -> tuple[str, ...]:
@@ -185,6 +230,13 @@ def labels_of(value: object, separator: str | None = None, empty_label: str = "e
     return tuple(names)
 
 
+def joined(labels: Sequence[str], separator: str | None, empty_label: str = "error", in_ascii: bool = False) -> str:
+    """The labels of a row as a text that `labels_of` reads: with the separator if there is one, else as JSON."""
+    if separator is not None and (labels or empty_label == "none"):
+        return separator.join(labels)
+    return json.dumps(list(labels), ensure_ascii=in_ascii)
+
+
 def indicator_of(value: object) -> str | None:
     """A value of a column of 0 and 1, also written as true and false: "1" or "0". None if it is missing."""
     if isinstance(value, int | float) and value in (0, 1):
@@ -209,7 +261,7 @@ def value_in(
 ) -> Value | None:
     """The value of a row in a column, by `kind`, such as `text_of`. An error names file, row and column."""
     try:
-        return kind(row.get(column))
+        return kind(value_at(row, column))
     except TypeError as error:
         raise InputError(f"{source}: row {number}, column {quoted(column)}: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Writes rows as csv, jsonl or parquet in bounded memory; a file appears only when it is complete."""
+"""Writes rows as csv, tsv, jsonl, parquet or xlsx in bounded memory; a file appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from salience.data.reading import DELIMITED, Form
 from salience.errors import InputError, counted, quoted, unknown
 from salience.files import check_output_file, whole_file
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Write = Callable[[list[dict[str, Any]]], None]  # writes some rows
 Columns = Mapping[str, "pyarrow.DataType | str"]  # a type of arrow, or its name
 Target = Path | int  # a file's name, or the number of one that is open
-Opened = Callable[[Target, Columns, bool, Callable[[str], None]], AbstractContextManager[Write]]
+Opened = Callable[[Target, Columns, bool, Callable[[str], None], Form], AbstractContextManager[Write]]
 
 # Spreadsheets take a cell that begins so as a formula and run it, also without the quotation marks of csv. The last
 # four are the wide forms of the first.
@@ -49,36 +50,71 @@ def cells(row: dict[str, Any], columns: Collection[str]) -> list:
     return [row.get(name) for name in columns]
 
 
-def csv_writer(file: TextIO, columns: Collection[str], safe: bool) -> Write:
+def csv_writer(file: TextIO, columns: Collection[str], safe: bool, form: Form) -> Write:
     """Writes rows as csv; `safe` puts an apostrophe before a text that a spreadsheet would take for a formula.
 
     Lists and objects are written as JSON. The header is written with the first rows, not before they are valid.
     """
-    writer = csv.writer(file)
+    # Unquoted, a name with a mark of these could be taken for several columns.
+    misleading = any(mark in name for name in columns for mark in ",;\t" if mark != form.delimiter)
+    writer = csv.writer(file, delimiter=form.delimiter, quoting=csv.QUOTE_ALL if misleading else csv.QUOTE_MINIMAL)
     header = [list(columns)]
 
     def cell(value: Any) -> Any:
-        value = plain(value)
-        if isinstance(value, (dict, list, tuple)):
-            return as_json(value)
+        value = simple(value)
         return f"'{value}" if safe and isinstance(value, str) and value.startswith(FORMULA) else value
 
     def write(rows: list[dict[str, Any]]) -> None:
         while header:
+            file.write(form.declaration)
             writer.writerow(map(cell, header.pop()))
         writer.writerows(map(cell, cells(row, columns)) for row in rows)
 
     return write
 
 
-@contextmanager
-def opened_csv(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
-    with open(target, "w", encoding="utf-8", newline="") as file:
-        yield csv_writer(file, columns, safe)
+def simple(value: Any) -> Any:
+    """A value for a cell: lists and objects are JSON."""
+    value = plain(value)
+    return as_json(value) if isinstance(value, (dict, list, tuple)) else value
 
 
 @contextmanager
-def opened_jsonl(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
+def opened_csv(
+    target: Target, columns: Columns, safe: bool, note: Callable[[str], None], form: Form
+) -> Iterator[Write]:  # fmt: skip
+    try:
+        with open(target, "w", encoding=form.encoding, newline="") as file:
+            yield csv_writer(file, columns, safe, form)
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"the encoding of the data, {form.encoding}, has no {quoted(error.object[error.start])}, which is to be "
+            "written: save the data as UTF-8, or name an --output that ends in .jsonl"
+        ) from error
+
+
+@contextmanager
+def opened_xlsx(
+    target: Target, columns: Columns, safe: bool, note: Callable[[str], None], form: Form
+) -> Iterator[Write]:  # fmt: skip
+    from salience.data.sheets import Sheet
+
+    sheet = Sheet(list(columns))
+    sheet.add(list(columns))
+
+    def write(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            sheet.add([simple(value) for value in cells(row, columns)])
+
+    yield write
+    assert isinstance(target, Path)  # no stream is written to
+    sheet.save(target, note)
+
+
+@contextmanager
+def opened_jsonl(
+    target: Target, columns: Columns, safe: bool, note: Callable[[str], None], form: Form
+) -> Iterator[Write]:  # fmt: skip
     """Each row has its own names. NaN and infinite numbers, unknown to JSON, are null."""
     changed = 0  # rows
 
@@ -116,7 +152,9 @@ def without_nan(value: Any) -> Any:
 
 
 @contextmanager
-def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[[str], None]) -> Iterator[Write]:
+def opened_parquet(
+    target: Target, columns: Columns, safe: bool, note: Callable[[str], None], form: Form
+) -> Iterator[Write]:  # fmt: skip
     """In a column of texts, a value of another type is JSON."""
     import pyarrow
     from pyarrow.parquet import ParquetWriter
@@ -145,7 +183,9 @@ def opened_parquet(target: Target, columns: Columns, safe: bool, note: Callable[
         raise InputError(f"parquet cannot hold a column ({error}): name an --output that ends in .jsonl") from error
 
 
-OPENERS: dict[str, Opened] = {".csv": opened_csv, ".jsonl": opened_jsonl, ".parquet": opened_parquet}
+OPENERS: dict[str, Opened] = {
+    ".csv": opened_csv, ".tsv": opened_csv, ".jsonl": opened_jsonl, ".parquet": opened_parquet, ".xlsx": opened_xlsx,
+}  # fmt: skip
 
 
 def check_output(output: Path | None, overwrite: bool, safe_csv: bool = False) -> None:
@@ -153,15 +193,19 @@ def check_output(output: Path | None, overwrite: bool, safe_csv: bool = False) -
     if output is None:
         return
     suffix = output.suffix.lower()
-    if safe_csv and suffix in (".jsonl", ".parquet"):
+    if safe_csv and suffix in (".jsonl", ".parquet", ".xlsx"):
         raise InputError(f"--safe-csv is about csv files, not {output}: leave it out, or name the output with .csv")
     if is_stream(output):
-        if suffix == ".parquet":
-            raise InputError(f"{output} is a pipe or a device, which parquet cannot be written to: write csv or jsonl")
+        if suffix in (".parquet", ".xlsx"):
+            raise InputError(f"{output} is a pipe or a device, which takes no {suffix[1:]}: write csv or jsonl")
         return
     if suffix not in OPENERS:
         raise unknown("suffix of --output", output.suffix or output.name, sorted(OPENERS))
     check_output_file(output, overwrite)
+    if suffix == ".xlsx":
+        from salience.data.sheets import check_installed
+
+        check_installed(output)
 
 
 def is_stream(output: Path) -> bool:
@@ -189,6 +233,7 @@ def writing(
     columns: Columns | None = None,
     safe_csv: bool = False,
     note: Callable[[str], None] = print,
+    form: Form | None = None,
 ) -> Iterator[Write]:
     """Gives a function that writes rows to `output`, in the format of its suffix, or as csv to standard output (None).
 
@@ -196,9 +241,10 @@ def writing(
     directly, as csv unless its name ends in .jsonl.
 
     Args:
-        columns: all columns with their types, for csv and parquet. In jsonl every row has its own names.
+        columns: all columns with their types, for all formats but jsonl. In jsonl every row has its own names.
         safe_csv: write texts in csv so that no spreadsheet takes them for a formula.
         note: is called with a line if values had to be changed.
+        form: of csv and tsv files, as of `form_for`; None: divided by commas, or tabs, in UTF-8.
 
     Raises:
         InputError: as `check_output`; or a row does not fit the columns.
@@ -206,14 +252,15 @@ def writing(
     check_output(output, overwrite)
     columns = columns or {}
     if output is None:
-        yield csv_writer(standard_output(), columns, safe_csv)
+        yield csv_writer(standard_output(), columns, safe_csv, Form())
         return
+    form = form or Form(DELIMITED.get(output.suffix.lower(), ","))
     opened = OPENERS.get(output.suffix.lower(), opened_csv)
     if is_stream(output):
         number = OPEN_ALREADY.fullmatch(str(output))  # of an open stream, a copy of its descriptor is written to
         target = output if number is None else os.dup(STANDARD.get(number[1]) or int(number[2]))
-        with opened(target, columns, safe_csv, note) as write:
+        with opened(target, columns, safe_csv, note, form) as write:
             yield write
         return
-    with whole_file(output) as unfinished, opened(unfinished, columns, safe_csv, note) as write:
+    with whole_file(output) as unfinished, opened(unfinished, columns, safe_csv, note, form) as write:
         yield write

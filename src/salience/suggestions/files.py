@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from salience.data.reading import stream
 from salience.data.splitting import stripped
 from salience.data.task import read_part
 from salience.data.texts import Texts
-from salience.data.values import well_formed
+from salience.data.values import joined, value_at, well_formed
 from salience.errors import InputError, listed, quoted
 from salience.runs.folder import RECIPE, read_recipe
 from salience.settings import settings_of
@@ -114,6 +113,7 @@ class SuggestedColumns:
         prefix: begins the names of all but the columns for a person.
         labels: the names of these. Where a row has a value of such a name, it is kept.
         several: whether a text can have several labels.
+        trained: the columns of the training rows, which say how several labels are written; None: as JSON.
         as_columns: whether the rows are those of a table, and not objects.
         predicted: whether a classifier predicts, and not an encoder.
     """
@@ -122,6 +122,7 @@ class SuggestedColumns:
     labels: tuple[str, ...]
     several: bool
     as_columns: bool
+    trained: Columns | None = None
     predicted: bool = True
 
     @property
@@ -149,6 +150,6 @@ class SuggestedColumns:
         labels = [well_formed(label) for label in suggestion.labels]
         predicted: str | list[str] = labels if self.several else "".join(labels)
         if self.several and self.as_columns:
-            predicted = json.dumps(labels, ensure_ascii=False)
+            predicted = joined(labels, None if self.trained is None else self.trained.separator)
         own = dict(zip(self.names, (rank, predicted, suggestion.probability), strict=False))
-        return {**row, **own, **{label: row.get(label) for label in self.labels}}
+        return {**row, **own, **{label: value_at(row, label) for label in self.labels}}

@@ -125,7 +125,9 @@ ESTIMATE = Kind(
 class DataSettings:
     """The first settings of a `Recipe`."""
 
-    data: str = setting(MISSING, TEXT, "labelled texts: csv, tsv, jsonl, parquet, also compressed, or a hub data set")
+    data: str = setting(
+        MISSING, TEXT, "labelled texts: csv, tsv, jsonl, parquet, xlsx, also compressed, or a hub data set"
+    )
     validation: str | None = setting(None, TEXT, "rows on which the best checkpoint is selected", "none")
     test: str | None = setting(None, TEXT, "rows for the final test; nothing is selected on them", "none")
     text: str | None = setting(None, TEXT, "column of the text", "guessed")
