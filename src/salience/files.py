@@ -79,6 +79,19 @@ class Occupied(InputError):
     """Another process is writing the output."""
 
 
+@contextmanager
+def input_first(check: Callable[[], object]) -> Iterator[None]:
+    """A context in which an output is checked. If it is at fault, `check` may raise what is wrong with the input.
+
+    That is told first: who is told to --overwrite adds it to a command that names the wrong file.
+    """
+    try:
+        yield
+    except (InputError, OSError):
+        check()
+        raise
+
+
 def check_folder(output: Path | None, overwrite: bool) -> None:
     """Checks, before any work is done, that a folder can be written; nothing is checked of None."""
     _check_place(output, overwrite)

@@ -27,14 +27,15 @@ def data(tmp_path_factory):
         (["--apply", "x.csv", "--output", "new.csv"], "x.csv: no such file"),
         (["--apply", "x.csv", "--output", "new.csv", "--folds", "3"], "--folds has no effect with --apply"),
         (["--apply", "x.csv", "--output", "new.csv", "--seed", "3"], "--seed has no effect with --apply"),
-        (["--apply", "x.csv", "--output", "DATA", "--overwrite"], "is what is read, and is not replaced"),
+        (["--apply", "d.csv", "--output", "DATA", "--overwrite"], "is what is read, and is not replaced"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(options, said, salience, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.csv").write_text("row,label,suggested,decision\n1,,,\n")
     answer = salience("audit", data, *(data if option == "DATA" else option for option in options))
     refused(answer, said)
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == ["d.csv"]
 
 
 def test_data_of_the_hub_cannot_be_corrected(salience, tmp_path, monkeypatch):

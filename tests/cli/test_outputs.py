@@ -92,22 +92,31 @@ PLACES = [below_a_file, dangling, long, unwritable]
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
 def test_a_place_that_cannot_be_written_is_refused_first(place, command, tmp_path, monkeypatch):
-    """Before the model or the texts are looked at, which are not there; and before a cell of a table runs."""
+    """Before anything is computed, such as a cell of a table."""
     nothing = replace(TABLES["uaftc-table2"](), run=None)
     monkeypatch.setitem(TABLES, "uaftc-table2", lambda: nothing)
     for number, (name, (_, file)) in enumerate(COMMANDS.items()):
         (tmp_path / str(number)).mkdir()
         output, said = place(tmp_path / str(number), file)
         before = sorted(tmp_path.rglob("*"))
-        refused(command(name, output, there=False), said)
+        refused(command(name, output), said)
         assert sorted(tmp_path.rglob("*")) == before, name
+
+
+def test_a_fault_of_the_input_is_told_before_one_of_the_output(command, tmp_path):
+    """Who is told to --overwrite first has written the wrong thing with the next command."""
+    for name in OVERWRITING:
+        (tmp_path / COMMANDS[name][1]).write_text("kept")
+        refused(
+            command(name, tmp_path / COMMANDS[name][1], there=False), ": no" if "attention" in name else "no-model"
+        )
 
 
 def test_what_is_there_is_kept_first_of_all(command, tmp_path):
     for name in OVERWRITING:
         output = tmp_path / COMMANDS[name][1]
         output.write_text("kept")
-        refused(command(name, output, there=False), "exists: choose another --output, or --overwrite it")
+        refused(command(name, output), "exists: choose another --output, or --overwrite it")
         assert output.read_text() == "kept"
 
 
@@ -115,7 +124,7 @@ def test_a_file_is_no_folder(command, tmp_path):
     (tmp_path / "out").write_text("kept")
     for name in FOLDERS:
         options = [] if name == "reproduce" else ["--overwrite"]
-        refused(command(name, tmp_path / "out", *options, there=False), "out is a file, where a folder is needed")
+        refused(command(name, tmp_path / "out", *options), "out is a file, where a folder is needed")
         assert (tmp_path / "out").read_text() == "kept"
 
 

@@ -108,7 +108,7 @@ def test_a_comparison_replaces_no_report_of_something_else(salience, place, tmp_
 # ----------------------------------------------------------------------------------------- what can never be published
 
 
-def test_places_that_cannot_be_written_are_known_before_anything_is_read(train, tmp_path, monkeypatch):
+def test_places_that_cannot_be_written_are_known_before_anything_is_trained(train, tmp_path, monkeypatch):
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -120,7 +120,9 @@ def test_places_that_cannot_be_written_are_known_before_anything_is_read(train, 
         tmp_path / "dangling": "is a broken link",
         tmp_path / ("x" * 250): "is too long: choose a shorter --output",
     }.items():
-        refused(train(output, "--overwrite", data=tmp_path / "no such file.csv"), said)
+        refused(train(output, "--overwrite"), said)
+        refused(train(output, "--overwrite", data=tmp_path / "gone.csv"), "gone.csv: no such file")
+        refused(train(output, "--overwrite", "--validation", tmp_path / "lost.csv"), "lost.csv: no such file")
     assert {path.name for path in tmp_path.iterdir()} == {"dangling", "here"}
 
 

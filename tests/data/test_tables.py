@@ -138,7 +138,8 @@ ODD = {  # columns whose values Python does not have
 
 def test_values_that_python_lacks_harm_no_other_column(write):
     source = write("rows.parquet", parquet(pyarrow.table({"text": ["a", "b"], **ODD})))
-    assert column_names(source) == ["text", *ODD]
+    inner = {"objects": ["objects", "objects.at"]}
+    assert column_names(source) == [each for name in ("text", *ODD) for each in inner.get(name, [name])]
     assert list(stream(source, columns=["text"])) == [{"text": "a"}, {"text": "b"}]
     rows = list(stream(source))
     assert [row["text"] for row in rows] == ["a", "b"]

@@ -68,15 +68,15 @@ def attention(
     from salience.classify import TextClassifier
     from salience.classify.classifier import with_one_label
     from salience.cli.rows import cannot
-    from salience.files import check_folder, whole_folder
+    from salience.files import check_folder, input_first, whole_folder
     from salience.models.loading import load_trained, longest_text
     from salience.papers.attention_classifiers.options import WORD_ENCODERS, AttentionOptions, WordRecipe
     from salience.papers.uaftc.analysis import analyse, sweep
     from salience.papers.uaftc.page import write_analysis
     from salience.report.terminal import say
     from salience.training.recipe import Recipe
+    from salience.training.task import check_input
 
-    check_folder(output, overwrite)
     reading: dict[str, Any] = {
         "data": data,
         "test": test,
@@ -85,6 +85,8 @@ def attention(
         "encoding": encoding,
         "bad_rows": bad_rows,
     }
+    with input_first(lambda: check_input(Recipe(**reading)) if model is None else load_trained(model)):
+        check_folder(output, overwrite)
     with cannot(f"analyse {model or data}"):
         if model is None:
             pooling, encoder = pooling or "dot", encoder or "embeddings"
@@ -152,11 +154,11 @@ def pos(
 
     from salience.classify import load
     from salience.classify.classifier import with_one_label
-    from salience.cli.rows import cannot, read_texts
+    from salience.cli.rows import cannot, check_model_and_data, read_texts
     from salience.data.encoding import spaced_spans
     from salience.data.texts import Texts
     from salience.explainers import Attention
-    from salience.files import check_folder, whole_folder
+    from salience.files import check_folder, input_first, whole_folder
     from salience.papers.attentionmix.parts_of_speech import (
         bars,
         given_tags,
@@ -172,8 +174,10 @@ def pos(
     from salience.report.pictures import save
     from salience.report.terminal import say, tell
 
-    check_folder(output, overwrite)
     chosen = [head_of(head) for head in heads.split(",")]
+    columns = {"text": text, "encoding": encoding}
+    with input_first(lambda: check_model_and_data([model], data, columns)):
+        check_folder(output, overwrite)
     classifier = load(model, max_length, device)
     with_one_label(classifier, "salience analyse pos", model)
     if classifier.long != "head":
@@ -181,7 +185,6 @@ def pos(
             f"{model} reads parts of long texts, with --long {classifier.long}, and the attention of whole texts is "
             "analysed: train a model with --long head"
         )
-    columns = {"text": text, "encoding": encoding}
     parts = read_texts(data, None, None, most, columns, marks=tags, option="--tags", spans=spaced_spans)
     read = Texts.concatenated(parts)
     if read.second is not None:
@@ -239,18 +242,20 @@ def channels(
 
     from salience.classify import load
     from salience.classify.classifier import with_one_label
-    from salience.cli.rows import cannot, labelled_texts
+    from salience.cli.rows import cannot, check_model_and_data, labelled_texts
     from salience.data.labels import visible
     from salience.data.values import well_formed
-    from salience.files import check_folder, whole_folder
+    from salience.files import check_folder, input_first, whole_folder
     from salience.papers.dropmix.channels import draw_importance, draw_patches, kept_patches, scan_channels
     from salience.report.pictures import numbers, save
     from salience.report.terminal import say
     from salience.runs.folder import trained_columns
 
-    check_folder(output, overwrite)
+    columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
     if not 0 < ratio < 1:
         raise InputError(f"--ratio is a part of the channels, between 0 and 1, not {ratio}")
+    with input_first(lambda: check_model_and_data([model], data, columns)):
+        check_folder(output, overwrite)
     if sentence is not None:
         # Command-line arguments that are not UTF-8 contain lone surrogates, which no tokenizer accepts.
         sentence = well_formed(sentence)
@@ -258,7 +263,7 @@ def channels(
             raise InputError("--sentence has no words: give a text whose patches are drawn")
     classifier = load(model, max_length, device)
     with_one_label(classifier, "salience analyse channels", model)
-    labels, columns = classifier.labels, {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
+    labels = classifier.labels
     texts = labelled_texts(data, labels, trained_columns(model), most, columns)
     with cannot(f"analyse {model}"):
         scanned = scan_channels(classifier.model, classifier.encode(texts), ratio)
@@ -313,17 +318,19 @@ def embeddings(
 
     from salience.classify import load
     from salience.classify.classifier import with_one_label
-    from salience.cli.rows import labelled_texts
-    from salience.files import check_folder, whole_folder
+    from salience.cli.rows import check_model_and_data, labelled_texts
+    from salience.files import check_folder, input_first, whole_folder
     from salience.papers.vat.representations import TextMap, draw_maps, map_of, representations, silhouette
     from salience.report.pictures import save
     from salience.report.terminal import say
     from salience.runs.folder import trained_columns
 
-    check_folder(output, overwrite)
     if most < 1:
         raise InputError(f"--most must be at least 1, not {most}")
     names = [model, *(beside or [])]
+    columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
+    with input_first(lambda: check_model_and_data(names, data, columns)):
+        check_folder(output, overwrite)
     classifiers = [load(name, max_length, device) for name in names]
     labels = classifiers[0].labels
     for name, classifier in zip(names, classifiers, strict=True):
@@ -333,7 +340,6 @@ def embeddings(
                 f"{name} knows the labels {listed(classifier.labels)}, but {model} {listed(labels)}: they must be the "
                 "same to be compared"
             )
-    columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
     texts = labelled_texts(data, labels, trained_columns(model), None, columns)
     texts = texts.take(np.sort(np.random.default_rng(seed).permutation(len(texts))[:most]))
     gold = texts.known_labels

@@ -73,20 +73,21 @@ def audit(
     from salience.audit.decisions import has_decisions
     from salience.audit.findings import KINDS, kinds_of
     from salience.audit.wrong_labels import share_of_right
-    from salience.files import check_folder
+    from salience.files import check_folder, input_first
     from salience.report.audit_page import AuditEvidence
     from salience.report.terminal import say
     from salience.training.recipe import Recipe
     from salience.training.references import encoder_of_recipe
-    from salience.training.task import read_task
+    from salience.training.task import check_input, read_task
 
     output = output or folder_for(data, "audit")
-    check_folder(output, overwrite)
     decisions = output / DECISIONS
-    if decisions.is_file() and has_decisions(decisions):
-        raise InputError(f"{decisions} has decisions, which would be lost: move it, or choose another --output")
     similarity = SIMILARITY if similarity is None else similarity
     recipe = Recipe(data=data, test=test, **given)
+    with input_first(lambda: check_input(recipe)):
+        check_folder(output, overwrite)
+        if decisions.is_file() and has_decisions(decisions):
+            raise InputError(f"{decisions} has decisions, which would be lost: move it, or choose another --output")
     task = read_task(recipe, say)
     if run is not None:  # a wrong run is reported before the encoder runs
         predicted = of_run(run, data, task)
@@ -177,8 +178,6 @@ def apply_decisions(
     )  # fmt: skip
     if suffix_of(output) != suffix:
         raise InputError(f"{output} must end in {suffix}, as {data} does: a copy keeps the format")
-    check_not_read(output, data, decisions)
-    check_output_file(output, overwrite)
     label = columns.several or str(columns.label)
     streamed = stream(data, encoding, columns=set(columns.several) or {str(columns.label)})
     rows = [label_of_row(row, columns) for row in streamed]
@@ -189,6 +188,8 @@ def apply_decisions(
     deleted = sum(change is DELETED for change in changes.values())
     if deleted == len(rows):
         raise InputError(f"{decisions} deletes every row of {data}: nothing would be left")
+    check_not_read(output, data, decisions)
+    check_output_file(output, overwrite)
     for note in notes:
         say(note)
     write_corrected(Path(data), output, label, encoding, labels, changes, separator, columns.empty_label)

@@ -47,8 +47,10 @@ def describe(
 ) -> None:
     """Make a classifier from descriptions of its labels, without labelled texts, and write a plain checkpoint."""
     from salience.cli.rows import labelled_texts
+    from salience.data.reading import column_names
     from salience.data.task import label_descriptions, read_descriptions
-    from salience.files import check_folder, resolved, whole_folder, write_json, write_whole
+    from salience.files import check_folder, input_first, resolved, whole_folder, write_json, write_whole
+    from salience.models.loading import load_configuration
     from salience.report.terminal import say
     from salience.runs.card import code, file_name, markdown
     from salience.runs.folder import check_replaceable, write_manifest, written_by_run
@@ -56,15 +58,16 @@ def describe(
     from salience.training.head import described_classifier
 
     output = output or folder_for(labels, "described")
-    check_folder(output, overwrite)
-    if output.exists():
-        check_replaceable(resolved(output), output, "a classifier of salience describe", FILE)
-    described = read_descriptions(labels)
+    described, columns = read_descriptions(labels), {"text": text, "label": label, "encoding": encoding}
+    with input_first(lambda: (load_configuration(model), test and column_names(test, encoding))):
+        check_folder(output, overwrite)
+        if output.exists():
+            check_replaceable(resolved(output), output, "a classifier of salience describe", FILE)
     names = list(described)
     classifier = described_classifier(model, label_descriptions(labels, names), names, max_length, device)
     found, scores = None, "Nothing was measured."
     if test is not None:
-        known = labelled_texts(test, names, None, None, {"text": text, "label": label, "encoding": encoding})
+        known = labelled_texts(test, names, None, None, columns)
         measured = ONE_LABEL.scores(classifier.predict_proba(known), known.known_labels)
         found = {**measured, "rows": len(known), "file": Path(test).name}
         told = "ccuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,}".format_map(found)

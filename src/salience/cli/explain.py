@@ -83,19 +83,22 @@ def explain(
 
     with importing():
         from salience.classify import load
-        from salience.cli.rows import cannot, read_texts
+        from salience.cli.rows import cannot, check_model_and_data, read_texts
         from salience.data.labels import visible
         from salience.data.task import check_not_read
         from salience.data.texts import Texts
         from salience.explainers.explain import check_pieces, explain_texts
-        from salience.files import check_output_file
+        from salience.files import check_output_file, input_first
         from salience.report.terminal import cut_off, tell
         from salience.runs.folder import trained_columns
 
     if not all(map(visible, texts)):
         raise InputError("--text has no words: give a text to explain")
-    check_output_file(output, overwrite)
-    check_not_read(output, data)
+    columns = {"text": text_column, "text_option": "--text-column", "text_pair": text_pair, "label": label,
+               "encoding": encoding}  # fmt: skip
+    with input_first(lambda: check_model_and_data([model], data, columns)):
+        check_output_file(output, overwrite)
+        check_not_read(output, data)
     explainers = chosen_explainers(comma_separated(explainer), layer, head)
     check_pieces(pieces, "--pieces")
     classifier = load(model, max_length, device, precision)
@@ -104,8 +107,6 @@ def explain(
         raise InputError(f"{model} was trained on pairs of texts: give them in a file, --text gives single ones")
     windows: Iterable[Texts] = [Texts(texts)]
     if data is not None:
-        columns = {"text": text_column, "text_option": "--text-column", "text_pair": text_pair, "label": label,
-                   "encoding": encoding}  # fmt: skip
         windows = read_texts(data, classifier.labels, trained, most, columns, multi_label=classifier.multi_label)
     with cannot(f"explain {model}" if data is None else f"explain {data} by {model}"):
         number = target_of(target, classifier.labels)

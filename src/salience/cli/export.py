@@ -31,11 +31,11 @@ def export(
     from salience.classify import load
     from salience.classify.classifier import OnnxClassifier
     from salience.classify.onnx_model import FILE, needed
-    from salience.cli.rows import read_texts
+    from salience.cli.rows import check_model_and_data, read_texts
     from salience.data.texts import Texts
     from salience.export.agreement import ENOUGH, Agreement
     from salience.export.folder import is_served, write_export
-    from salience.files import check_folder, files_in, resolved, whole_folder
+    from salience.files import check_folder, files_in, input_first, resolved, whole_folder
     from salience.report.terminal import tell
     from salience.runs.folder import (
         ABSTENTION,
@@ -54,9 +54,11 @@ def export(
         needed(package)
     folder = Path(model).expanduser()
     output = output or beside(folder, "-onnx-int8" if int8 else "-onnx")
-    check_folder(output, overwrite)
-    if output.exists():
-        check_replaceable(resolved(output), output, "an export of salience", FILE)
+    columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
+    with input_first(lambda: check_model_and_data([model], check, columns)):
+        check_folder(output, overwrite)
+        if output.exists():
+            check_replaceable(resolved(output), output, "an export of salience", FILE)
     classifier = load(model, max_length, "cpu", "fp32")
     if isinstance(classifier, OnnxClassifier):
         raise InputError(f"{model} is an export already: name the run that it was exported from")
@@ -68,7 +70,6 @@ def export(
             raise InputError(f"{lacking}name texts on which int8 is compared with the original, with --check FILE")
         tell(f"{lacking}the export is compared on made-up texts alone")
     else:
-        columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
         texts = Texts.concatenated(
             read_texts(source, classifier.labels, trained, None, columns, multi_label=classifier.multi_label)
         )

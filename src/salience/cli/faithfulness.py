@@ -58,12 +58,12 @@ def faithfulness(
     from transformers import set_seed
 
     from salience.classify import load
-    from salience.cli.rows import cannot, labelled_texts, read_texts
+    from salience.cli.rows import cannot, check_model_and_data, labelled_texts, read_texts
     from salience.data.texts import Texts
     from salience.explainers.explain import check_pieces
     from salience.faithfulness import metrics_named
     from salience.faithfulness.evaluation import evaluate
-    from salience.files import check_folder, whole_folder, write_lines, write_whole
+    from salience.files import check_folder, input_first, whole_folder, write_lines, write_whole
     from salience.report.faithfulness_page import faithfulness_json, faithfulness_page, terminal_tables
     from salience.report.terminal import tell
     from salience.runs.folder import trained_columns
@@ -77,7 +77,9 @@ def faithfulness(
     for metric, entry in metrics_named(asked_metrics or ()).items():
         if entry.needs == "marks" and marks is None:
             raise InputError(f"--metrics {metric} needs marked words: --marks names their column")
-    check_folder(output, overwrite)
+    columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
+    with input_first(lambda: check_model_and_data([model, *([judge] if judge else [])], data, columns)):
+        check_folder(output, overwrite)
     classifier = load(model, max_length, device, precision)
     judging = None if judge is None else load(judge, max_length, device, precision)
     if judging is not None and judging.labels != classifier.labels:
@@ -87,7 +89,6 @@ def faithfulness(
         )
     asked, several = target_of(target, classifier.labels), classifier.multi_label
     read = data, classifier.labels, trained_columns(model), rows
-    columns = {"text": text, "text_pair": text_pair, "label": label, "encoding": encoding}
     if not several or target == "gold":
         texts = labelled_texts(*read, columns, marks, several, classifier.word_spans)
     else:  # of several labels, none need be known

@@ -61,8 +61,6 @@ def predict(
     turn = part_of(part, tell)
     if output is not None and not is_stream(output):
         output = file_of(turn, output)
-    check_output(output, overwrite, safe_csv)
-    check_not_read(output, data)
     columns, notes = choose_as_trained(
         column_names(data, encoding), trained_columns(model), {"text": text, "text_pair": text_pair},
         need_label=False, source=data,
@@ -70,6 +68,8 @@ def predict(
     # The machine that sends the work to a cluster may have no GPU.
     here = predictor if ray is None else replace(predictor, device="cpu")
     added = here.added(as_columns=output is None or output.suffix.lower() != ".jsonl")
+    check_output(output, overwrite, safe_csv)
+    check_not_read(output, data)
     written = written_columns(data, encoding, added)
     for note in notes:
         tell(note)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from salience.classify import load
 from salience.data.columns import LABELS, Columns, choose_as_trained, usual
 from salience.data.encoding import Spans, spaced_spans, word_spans
 from salience.data.reading import column_names, stream
@@ -26,6 +27,7 @@ from salience.data.values import (
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed
 from salience.explainers.explain import TEXTS
 from salience.report.terminal import tell
+from salience.runs.folder import trained_columns
 
 
 @contextmanager
@@ -37,6 +39,21 @@ def cannot(doing: str) -> Iterator[None]:
         raise
     except ValueError as error:
         raise InputError(f"cannot {doing}: {error}") from error
+
+
+def check_model_and_data(models: Sequence[str], data: str | None, columns: Mapping[str, Any]) -> None:
+    """Raises an `InputError` if a model cannot be loaded, or the columns of the data do not fit; tells no notes.
+
+    Arguments as of `read_texts`.
+    """
+    for model in models:
+        load(model, device="cpu")
+    if data is not None:
+        named = {role: columns.get(role) for role in ("text", "text_pair", "label")}
+        choose_as_trained(
+            column_names(data, columns["encoding"]), trained_columns(models[0]), named, named["label"] is not None,
+            source=data, text_option=columns.get("text_option", "--text"),
+        )  # fmt: skip
 
 
 def labelled_texts(

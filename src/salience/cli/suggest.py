@@ -79,8 +79,6 @@ def suggest(
     strategy = strategy or (DESCRIBED if described else DEFAULT)
     chosen = strategy_named(strategy, count)
     check_window(window)
-    check_output(output, overwrite, safe_csv)
-    check_not_read(output, pool)
     names, trained = column_names(pool, encoding), trained_columns(model)
     columns, notes = choose_as_trained(
         names, trained, {"text": text, "text_pair": text_pair}, need_label=False, source=pool
@@ -102,6 +100,8 @@ def suggest(
     as_columns = output is None or output.suffix.lower() != ".jsonl"
     added = SuggestedColumns(prefix, labels, several, as_columns, trained, predicted=classifier is not None)
     added.check_free(names, pool)
+    check_output(output, overwrite, safe_csv)
+    check_not_read(output, pool)
     types = added.typed(column_types(pool, encoding)) if as_columns else None
     trained_on, measured, note = texts_of_run(model)
     for line in filter(None, [*notes, None if classifier is None or described else note]):

@@ -42,12 +42,13 @@ def test(
         from salience.report.terminal import tell
         from salience.runs.results import write_results
         from salience.runs.sentences import decision_sentences, estimate_sentences, with_intervals
-        from salience.training.scored import scored_on
+        from salience.training.scored import labelled_rows, scored_on
 
-    check_output_file(output, overwrite)
-    check_not_read(output, data)
     classifier = load(model, max_length, device, precision)
     columns = {"text": text, "text_pair": text_pair, "label": label, "empty_label": empty_label}
+    labelled_rows(model, classifier, data, columns, encoding, bad_rows)
+    check_output_file(output, overwrite)
+    check_not_read(output, data)
     run = scored_on(model, classifier, data, columns, encoding, bad_rows, tell)
     lines = [f"on these rows: {with_intervals(run.metrics['test'])} (95 % intervals over rows)"]
     lines += [*estimate_sentences(run.metrics)[:1], *decision_sentences(run.metrics), *confused_lines(run)]

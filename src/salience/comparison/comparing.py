@@ -21,7 +21,7 @@ from salience.comparison.heat_maps import heat_maps_of
 from salience.comparison.planning import NO_TEST, plans_of
 from salience.comparison.results import predictions_of
 from salience.errors import InputError, listed
-from salience.files import Occupied, lock_of
+from salience.files import Occupied, input_first, lock_of
 from salience.jobs import QUIET, Display, Failure, FailureLog, Job, pool_of, run_jobs
 from salience.runs.folder import RECIPE, RunFolder, changed, read_recipe, work_of
 from salience.runs.results import Run, read_run
@@ -33,6 +33,7 @@ from salience.training.prepare import silent
 from salience.training.recipe import Plan, Recipe
 from salience.training.references import USUAL, is_reference, make_reference
 from salience.training.run import train
+from salience.training.task import check_input
 
 
 def compare(
@@ -111,7 +112,13 @@ def compare(
     wanted = measures_named(measures)
     grid = grid_of(base, methods, seeds, sizes, models, data_sets or {}, references)
     pool = pool_of(jobs, ray)
-    check_comparison(output)
+
+    def check_inputs() -> None:
+        for condition in grid.conditions():
+            check_input(grid.recipe(condition, grid.baseline, seeds[0]))
+
+    with input_first(check_inputs):
+        check_comparison(output)
     plans = plans_of(grid, output, budget, note, wanted)
     cells = {cell.name: cell for cell in cells_of(grid, plans, output, wanted, heat_maps)}
     done = {name for name, cell in cells.items() if cell.is_done()}  # runs with other settings are refused here

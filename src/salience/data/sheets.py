@@ -75,6 +75,7 @@ class Sheet:
         self.book = Workbook(write_only=True)
         self.sheet = self.book.create_sheet("rows")
         self.changed = self.rows = 0
+        self.saved = False
         self.columns = columns
 
     def add(self, values: list[Any]) -> None:
@@ -82,6 +83,11 @@ class Sheet:
             raise InputError(f"a sheet of .xlsx has at most {MOST_ROWS:,} rows: name an --output that ends in .csv")
         self.rows += 1
         self.sheet.append([self.cell(value, place) for place, value in enumerate(values)])
+
+    def close(self) -> None:
+        """Ends the temporary file of a workbook that was not saved."""
+        if not self.saved:
+            self.sheet.close()
 
     def cell(self, value: Any, place: int) -> Any:
         from openpyxl.cell import WriteOnlyCell
@@ -108,6 +114,7 @@ class Sheet:
 
     def save(self, target: Path, note: Callable[[str], None]) -> None:
         self.book.save(target)
+        self.saved = True
         if self.changed:
             note(
                 f"{counted(self.changed, 'cell')} with NaN, or with a character that .xlsx has not: empty or replaced"

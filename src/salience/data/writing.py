@@ -106,9 +106,12 @@ def opened_xlsx(
         for row in rows:
             sheet.add([simple(value) for value in cells(row, columns)])
 
-    yield write
-    assert isinstance(target, Path)  # no stream is written to
-    sheet.save(target, note)
+    try:
+        yield write
+        assert isinstance(target, Path)  # no stream is written to
+        sheet.save(target, note)
+    finally:
+        sheet.close()
 
 
 @contextmanager

@@ -306,7 +306,6 @@ def run_table(
     pool = pool_of(jobs, ray)
     results = table.results(file)
     table.report(results.rows())
-    check_writable(file)
 
     def job_of(cell: Any) -> Job:
         def keep(row: Row) -> None:
@@ -329,6 +328,7 @@ def run_table(
     for name in dict.fromkeys(cell.set for cell in chosen if not results.has(**asdict(cell))):
         if name in SOURCES:
             load(name, data_dir)
+    check_writable(file)
     log = FailureLog(file.with_name(f"{file.stem}.failures.jsonl"))
     failures = run_jobs(list(map(job_of, chosen)), pool, log, display, tell, say)
     rows = results.rows()
@@ -384,6 +384,7 @@ def merge_results(
     for other in others:
         if not other.is_file():
             raise InputError(f"--merge {other}: there is no such file")
+    for other in others:
         known = results.by_cell()
         new = [row for cell, row in table.results(other).by_cell().items() if cell not in known]
         table.report([*known.values(), *new])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from salience._version import __version__
 from salience.classify import TextClassifier
 from salience.data.task import Task
 from salience.errors import InputError, duration
-from salience.files import write_json, write_whole
+from salience.files import input_first, write_json, write_whole
 from salience.models.architectures import library_of
 from salience.processes import is_main_process
 from salience.runs.card import model_card
@@ -38,7 +39,7 @@ from salience.training.pace import CUT, measured
 from salience.training.passes import text_passes
 from salience.training.prepare import Prepared, prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.task import check_measures, checksums, input_files, task_of
+from salience.training.task import check_input, check_measures, checksums, input_files, task_of
 
 
 def train(
@@ -92,16 +93,19 @@ def train(
     wanted = measures_named(measures)
     main = is_main_process()
     inputs = input_files(recipe) | ({} if config is None else {"--config": config})
-    folder = RunFolder(output, overwrite, resume, inputs)
-    if resume:
-        if recipe.precision == "auto":
-            recipe = replace(recipe, precision=kept_precision(folder.output) or "auto")
-        if time_limit is not None and (kept := kept_recipe(folder.output)):  # it was cut when the run began
-            cut: Any = {name: kept.get(name) for name in CUT}
-            recipe, time_limit = replace(recipe, **cut), None
-    tracking = Tracking(tuple(report_to), folder.output)
-    listeners = Listeners(note if main else silent, callbacks, tracking=tracking, planned=planned)
-    with folder.held() if main else nullcontext():
+    with ExitStack() as held:
+        with input_first(partial(check_input, recipe)):
+            folder = RunFolder(output, overwrite, resume, inputs)
+            if main:
+                held.enter_context(folder.held())
+        if resume:
+            if recipe.precision == "auto":
+                recipe = replace(recipe, precision=kept_precision(folder.output) or "auto")
+            if time_limit is not None and (kept := kept_recipe(folder.output)):  # it was cut when the run began
+                cut: Any = {name: kept.get(name) for name in CUT}
+                recipe, time_limit = replace(recipe, **cut), None
+        tracking = Tracking(tuple(report_to), folder.output)
+        listeners = Listeners(note if main else silent, callbacks, tracking=tracking, planned=planned)
         recipe = replace(recipe, checksums=checksums(recipe))
         task = task_of(recipe, listeners.note)
         read = time.time()

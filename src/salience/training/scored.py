@@ -16,7 +16,7 @@ from salience.data.columns import choose_as_trained
 from salience.data.encoding import Encoded
 from salience.data.labels import encode, is_multi_label, separate
 from salience.data.reading import column_names
-from salience.data.task import Task, read_part
+from salience.data.task import Part, Task, read_part
 from salience.data.texts import Texts
 from salience.data.values import Label
 from salience.errors import InputError, counted, listed, quoted
@@ -48,18 +48,10 @@ def scored_on(
     Raises:
         InputError: the rows are at fault, or none of them has known labels.
     """
-    trained = trained_columns(model)
-    found, notes = choose_as_trained(column_names(source, encoding), trained, columns, need_label=True, source=source)
-    texts, given, _, warnings, left_out = read_part(source, found, encoding, bad_rows)
-    if is_multi_label(given) != classifier.multi_label:
-        one, several = "one label a text", "lists of labels"
-        own, learnt = (one, several) if classifier.multi_label else (several, one)
-        raise InputError(f"{source}: the rows have {own}, and {model} gives {learnt}")
-    kept, line = known_rows(given, classifier.labels, source)
-    for each in filter(None, (*notes, *warnings, line)):
+    texts, given, _, notes, left_out = labelled_rows(model, classifier, source, columns, encoding, bad_rows)
+    for each in notes:
         note(each)
-    texts = texts.take(kept)
-    labels = encode([given[row] for row in kept], classifier.labels, source, texts.rows or [])
+    labels = encode(given, classifier.labels, source, texts.rows or [])
     texts, encoded = replace(texts, labels=labels), classifier.read(texts)
     probabilities = classifier.probabilities(encoded)
     decided = classifier.decisions(probabilities) if classifier.multi_label else None
@@ -75,6 +67,25 @@ def scored_on(
     return replace(
         run, metrics=metrics_of(run, classifier, task, predictions), labels=classifier.labels, predictions=predictions,
         history=[], facts=facts, task=task, classifier=classifier,
+    )  # fmt: skip
+
+
+def labelled_rows(
+    model: str, classifier: TextClassifier, source: str, columns: Mapping[str, str | None], encoding: str,
+    bad_rows: str,
+) -> Part:  # fmt: skip
+    """The rows all of whose labels a model knows; arguments as of `scored_on`."""
+    trained = trained_columns(model)
+    found, notes = choose_as_trained(column_names(source, encoding), trained, columns, need_label=True, source=source)
+    part = read_part(source, found, encoding, bad_rows)
+    if is_multi_label(part.labels) != classifier.multi_label:
+        one, several = "one label a text", "lists of labels"
+        own, learnt = (one, several) if classifier.multi_label else (several, one)
+        raise InputError(f"{source}: the rows have {own}, and {model} gives {learnt}")
+    kept, line = known_rows(part.labels, classifier.labels, source)
+    return part._replace(
+        texts=part.texts.take(kept), labels=[part.labels[row] for row in kept],
+        notes=[*filter(None, (*notes, *part.notes, line))],
     )  # fmt: skip
 
 

@@ -30,6 +30,8 @@ from salience.data.texts import Texts
 from salience.data.values import Label, check_same_kind
 from salience.errors import InputError, counted, duration, listed, quoted
 from salience.files import sha256_of
+from salience.models.architectures import own_settings
+from salience.models.loading import load_configuration
 from salience.runs.folder import trained_columns
 from salience.scores.labels import labels_of
 from salience.settings import as_option
@@ -109,6 +111,21 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
     for line in notes:
         note(line)
     return task
+
+
+def check_input(recipe: Recipe) -> None:
+    """Raises an `InputError` if the files or the model that a recipe names are at fault; nothing is computed.
+
+    It is called where an output is at fault, before that is said: of both, the input is the first to be mended.
+    """
+    if recipe.teacher is None:
+        read_task(recipe, lambda line: None)
+    else:
+        for source in filter(None, (recipe.data, recipe.test)):
+            column_names(source, recipe.encoding)
+        load_configuration(recipe.teacher)
+    if own_settings(recipe.model, recipe.model_options) is None:
+        load_configuration(recipe.model)
 
 
 def taught_part(recipe: Recipe, note: Note) -> tuple[Part, list[str], np.ndarray]:
