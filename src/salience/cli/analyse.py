@@ -124,7 +124,9 @@ def read_first_texts(recipe: Recipe, note: Callable[[str], None] = print) -> Tas
     task = read_task(recipe, note)
     check_one_label(task, "salience analyse attention compares the polarities of classes")
     if task.columns is not None and task.columns.text_pair is not None:
-        note(f"{recipe.data}: only the column {quoted(task.columns.text)} is read, not the second texts beside it")
+        note(
+            f"{recipe.named_data}: only the column {quoted(task.columns.text)} is read, not the second texts beside it"
+        )
     return task
 
 

@@ -21,7 +21,8 @@ COMPARED, MEASURED = "Compared", "Measured"  # further groups of the help
 
 def compare(
     data: Annotated[
-        str | None, Argument(help="Labelled texts, as for `salience train`.", rich_help_panel=DATA)
+        list[str] | None,
+        Argument(help="Labelled texts, as for `salience train`.", metavar="DATA", rich_help_panel=DATA),
     ] = None,
     data_sets: Annotated[Path | None, option("Yaml of several: NAME: {data: FILE, test: FILE}.", DATA, "FILE")] = None,
     test: Annotated[str | None, of_recipe("Rows for the final test.", DATA, "FILE")] = None,
@@ -83,7 +84,7 @@ def compare(
         settings = {**settings, "data": next(iter(chosen.values()))["data"]}
     with GridProgress() as progress:
         recipe = Recipe.from_mapping(settings, str(config or "the command line"))
-        output = output or folder_for(str(data_sets or recipe.data), "compared")
+        output = output or folder_for(recipe.data if data_sets is None else str(data_sets), "compared")
         comparison = compare_grid(
             recipe, compared, numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note, display=progress,
             part=part_of(part, progress.note), report_to=comma_separated(report_to) if report_to else (),

@@ -15,7 +15,9 @@ ROWS = 1000  # rows that are drawn by default
 
 
 def encoders(
-    data: Annotated[str | None, Argument(help="Labelled texts: csv, tsv, jsonl, parquet, hub name.")] = None,
+    data: Annotated[
+        list[str] | None, Argument(help="Labelled texts: files, or a data set of the hub.", metavar="DATA")
+    ] = None,
     models: Annotated[
         str | None, Option(metavar="A,B,C", help="Encoders.  [default: all that need no connection]")
     ] = None,

@@ -84,9 +84,10 @@ def catalogue(option: str, entries: str, rows: Callable[[], Iterable[tuple[str, 
     return Option(option, help=f"Print the {entries} and stop.", is_eager=True, callback=show)
 
 
-def folder_for(source: str, suffix: str) -> Path:
-    """The folder that is written if none is named: below `runs`, by the name of what is read."""
-    return Path("runs") / f"{Path(source).name.split('.')[0] or 'data'}-{suffix}"
+def folder_for(source: str | list[str], suffix: str) -> Path:
+    """The folder that is written if none is named: below `runs`, by the name of what is read, at most three files."""
+    sources = [source] if isinstance(source, str) else source[:3]
+    return Path("runs") / f"{'+'.join(Path(each).name.split('.')[0] or 'data' for each in sources)}-{suffix}"
 
 
 # Of commands about a trained model.

@@ -106,10 +106,14 @@ def without_places(recipe: Recipe) -> Recipe:
     from salience.runs.card import is_place
 
     short: dict[str, Any] = {}
-    for name in ("data", "test", "validation", "model"):
-        value = getattr(recipe, name)
-        if value is not None and "://" not in value and is_place(value):
-            short[name] = Path(value).name
+
+    def shortened(value: str) -> str:
+        return Path(value).name if "://" not in value and is_place(value) else value
+
+    for name in ("test", "validation", "model"):
+        if (value := getattr(recipe, name)) is not None:
+            short[name] = shortened(value)
+    short["data"] = [shortened(source) for source in recipe.sources]
     return replace(recipe, **short)
 
 

@@ -27,7 +27,8 @@ SCORES, MODEL = "Scores", "Model"  # further groups of the help
 
 def train(
     data: Annotated[
-        str | None, Argument(help="Labelled texts: csv, tsv, jsonl, parquet, hub name.", rich_help_panel=DATA)
+        list[str] | None,
+        Argument(help="Labelled texts: files, or a data set of the hub.", metavar="DATA", rich_help_panel=DATA),
     ] = None,
     test: Annotated[str | None, of_recipe("Rows for the final test.  [default: none]", DATA, "FILE")] = None,
     validation: Annotated[

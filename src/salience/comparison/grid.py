@@ -92,7 +92,7 @@ class Grid:
     def conditions(self) -> dict[Condition, dict[str, Any]]:
         """Every condition, with the settings that make it. All sizes of a data set follow each other."""
         base = self.recipes[self.baseline]
-        data_sets = self.data_sets or {name_of(base.data): {}}
+        data_sets = self.data_sets or {name_of(base.sources): {}}
         found = {}
         for data, model, size in product(data_sets, self.models or [base.model], self.sizes or [base.size]):
             settings = {**data_sets[data], "size": size}
@@ -161,8 +161,8 @@ def grid_of(
     grid = Grid(recipes, list(seeds), list(sizes), list(models), dict(data_sets))
     for condition, method in product(grid.conditions(), recipes):
         recipe = grid.recipe(condition, method, seeds[0])
-        if recipe.test is None and Path(recipe.data).exists():
-            raise InputError(f"{recipe.data}: a comparison needs test rows: name a file with --test")
+        if recipe.test is None and Path(recipe.sources[0]).exists():
+            raise InputError(f"{recipe.named_data}: a comparison needs test rows: name a file with --test")
         check_machine(recipe)
     return grid
 
@@ -260,9 +260,9 @@ def with_method_of(recipe: AnyRecipe, other: Recipe) -> AnyRecipe:
     return replace(recipe, **{name: getattr(other, name) for name in OF_METHOD})
 
 
-def name_of(source: str) -> str:
-    """The name of a data set: the last part of its path, without suffixes."""
-    return Path(source).name.split(".")[0] or "data"
+def name_of(sources: Sequence[str]) -> str:
+    """The name of a data set: the last parts of its paths, without suffixes, of at most three."""
+    return "+".join(Path(source).name.split(".")[0] or "data" for source in sources[:3])
 
 
 def folder_name(method: str, seed: int) -> str:

@@ -10,9 +10,9 @@ import os
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
+from itertools import combinations, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,11 +23,13 @@ from salience.data.reading import column_names, stream
 from salience.data.texts import Texts
 from salience.data.values import (
     Label,
+    check_same_kind,
     group_of,
     indicator_of,
     joined_labels,
     labels_of,
     mixed_kinds,
+    outer_name,
     text_of,
     value_in,
 )
@@ -99,9 +101,12 @@ def all_labelled(task: Task) -> Texts:
     if not len(task.validation):
         return task.training
     rows = Texts.concatenated([task.training, task.validation])
-    if rows.rows is None or len(set(rows.rows)) < len(rows):  # row 1 of two files
+    files = [""] * len(rows) if rows.files is None else rows.files
+    places = list(zip(files, rows.rows or [], strict=False))
+    if len(set(places)) < len(rows):  # row 1 of two files
         return rows
-    return rows.take(np.argsort(rows.rows, kind="stable"))
+    order = list(dict.fromkeys(files))
+    return rows.take(sorted(range(len(rows)), key=lambda row: (order.index(files[row]), places[row])))
 
 
 def same_source(one: str, other: str) -> bool:
@@ -160,6 +165,33 @@ def read_part(
             while sum(each for _, each in _kept.values()) > LIMIT:
                 _kept.popitem(last=False)
     return part._replace(labels=list(part.labels), notes=list(part.notes))  # of its own, which callers may extend
+
+
+def read_parts(sources: Sequence[str], encoding: str = "utf-8", bad_rows: str = "error", **chosen: Any) -> Part:
+    """As `read_part`, of several files that share the columns that are chosen; notes name their other columns."""
+    if len(sources) == 1:
+        return read_part(sources[0], None, encoding, bad_rows, **chosen)
+    for one, other in combinations(sources, 2):
+        if same_source(one, other):
+            raise InputError(f"{other} is named twice among the data: leave out one of the two")
+    names = {source: column_names(source, encoding) for source in sources}
+    for source in sources:
+        choose_columns(names[source], source=source, **chosen)  # says in which file a column is missing
+    shared = [name for name in names[sources[0]] if all(name in names[source] for source in sources)]
+    columns, notes = choose_columns(shared, source=listed(sources, 3), **chosen)
+    named = chosen | {"text": columns.text, "text_pair": columns.text_pair, "label": columns.label}
+    parts = [read_part(source, None, encoding, bad_rows, **named) for source in sources]
+    for source, part in zip(sources, parts, strict=True):
+        check_same_kind(parts[0].labels, sources[0], part.labels, source)
+        notes += part.notes
+        read = {outer_name(name, names[source]) for name in columns.names}
+        if further := [name for name in names[source] if name not in read]:
+            notes.append(f"{source}: further columns are left out: {listed(map(quoted, further))}")
+    texts = Texts.concatenated(
+        replace(part.texts, files=[source] * len(part.texts)) for source, part in zip(sources, parts, strict=True)
+    )
+    labels = [label for part in parts for label in part.labels]
+    return Part(texts, labels, columns, notes, sum(part.left_out for part in parts))
 
 
 def stamp(source: str) -> tuple | None:

@@ -29,6 +29,7 @@ class Texts:
             come from no file.
         marks: for each text, one mark for each of its words, as a person has set them.
         groups: the group of each text, such as its author; None if no groups are known.
+        files: the file of each text, which its row is of; None where all are of one file, or of none.
 
     Raises:
         InputError: a text is none, the values are not of one length, or labels are not whole numbers.
@@ -40,6 +41,7 @@ class Texts:
     rows: list[int] | None = None
     marks: list[list[str]] | None = None
     groups: list[str] | None = None
+    files: list[str] | None = None
 
     def __post_init__(self):
         for name in ("texts", "second"):
@@ -124,7 +126,8 @@ class Texts:
         else:
             labels_equal = np.array_equal(self.labels, other.labels)
         return labels_equal and all(
-            getattr(self, name) == getattr(other, name) for name in ("texts", "second", "rows", "marks", "groups")
+            getattr(self, name) == getattr(other, name)
+            for name in ("texts", "second", "rows", "marks", "groups", "files")
         )
 
     def take(self, indices: Sequence[int] | np.ndarray) -> Texts:

@@ -410,6 +410,8 @@ def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) 
     cards = []
     for number, (row, place, target) in enumerate(zip(rows, places, targets, strict=True)):
         name, right, of_row = run.labels[target], f"it is {row['label']}", f"row {row['row']}"
+        if "file" in row:
+            of_row += f" of {row['file']}"
         if thresholds is not None:
             right = f"it has {', '.join(row['label']) or 'no label'}"
             name = name if name in row["predicted"] else f"not {name}"

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
-from salience.errors import printable
+from salience.errors import listed, printable
 from salience.files import PACKINGS
 from salience.runs.sentences import (
     abstention_sentences,
@@ -54,15 +54,18 @@ def hub_results(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> list[E
     judge = judge_of(metrics)
     if judge is None:
         return []
+    data = sources_of(recipe)
     scores = own_scores(metrics, judge)
     scores = scores | at_thresholds(scores)  # as the model decides
     if judge == "estimate":
-        split, source = "train", recipe["data"]
+        split, sources = "train", data
         remark = f" (estimated by {scores['kind']}: models of the same recipe, on rows that were new to them)"
     else:
-        split, source = judge, recipe[judge] or recipe["data"]
+        split, sources = judge, [recipe[judge]] if recipe[judge] else data
         remark = " (the checkpoint was chosen by these rows)" if judge == "validation" else ""
-    kind, name = data_kind(source), printable(PurePath(urlsplit(source).path).name or source)
+    source = sources[0]
+    kind = data_kind(source)
+    name = printable(", ".join(PurePath(urlsplit(each).path).name or each for each in sources))
     return [
         EvalResult(
             task_type=TASK, task_name="Text Classification", dataset_type=kind or source, dataset_name=name,
@@ -71,6 +74,11 @@ def hub_results(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> list[E
         )
         for score, (metric, words, arguments) in METRICS.items() if score in scores
     ]  # fmt: skip
+
+
+def sources_of(recipe: Mapping[str, Any]) -> list[str]:
+    """The files or data sets of the rows to train on."""
+    return [recipe["data"]] if isinstance(recipe["data"], str) else recipe["data"]
 
 
 def data_kind(source: str) -> str | None:
@@ -155,7 +163,7 @@ def training_summary(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> s
         "" if (teacher := recipe.get("teacher")) is None else f", the probabilities of {code(file_name(teacher))},"
     )
     return (
-        f"{metrics['rows']['training']} rows of {code(file_name(recipe['data']))}{taught} on "
+        f"{metrics['rows']['training']} rows of {listed(map(code, map(file_name, sources_of(recipe))))}{taught} on "
         f"{code(file_name(recipe['model']))}: {how}, seed {recipe['seed']}"
     )
 

@@ -165,7 +165,8 @@ def write_predictions(
 
     def row_of(index: int) -> dict[str, Any]:
         return (
-            {"row": texts.rows[index] if texts.rows else index + 1, "text": texts.texts[index]}
+            ({} if texts.files is None else {"file": texts.files[index]})
+            | {"row": texts.rows[index] if texts.rows else index + 1, "text": texts.texts[index]}
             | ({} if texts.second is None else {"text_pair": texts.second[index]})
             | {"label": names(right[index]), "predicted": names(decisions[index])}
             | {"probabilities": [round(float(value), 6) for value in predictions.probabilities[index]]}

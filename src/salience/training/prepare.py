@@ -327,7 +327,8 @@ def fresh_classifier(recipe: Recipe, task: Task, note: Callable[[str], None]) ->
     set_seed(recipe.seed)  # the fresh head, then everything that is drawn
     if own is None:
         if recipe.model in EMBEDDED and isinstance(try_to_load_from_cache(BETTER, "config.json"), str):
-            note(f"{BETTER} is in the hub's cache, and often better: rank both with salience encoders {recipe.data}")
+            files = " ".join(recipe.sources)
+            note(f"{BETTER} is in the hub's cache, and often better: rank both with salience encoders {files}")
         model, tokenizer = load_classifier(recipe.model, task.labels, recipe.dropout, task.multi_label, note)
         model = with_pooling(model, recipe.model, recipe.pooling, note)
     else:

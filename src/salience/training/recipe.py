@@ -9,7 +9,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Self
 
-from salience.errors import InputError, unknown
+from salience.errors import InputError, listed, unknown
 from salience.processes import world_size
 from salience.runs.retired import RETIRED_METHODS, without_retired
 from salience.settings import (
@@ -121,13 +121,24 @@ ESTIMATE = Kind(
 )
 
 
+SOURCES = Kind(
+    "a text, or a list of texts",
+    lambda value: (
+        isinstance(value, str)
+        or (isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(each, str) for each in value))
+    ),
+    normal=lambda value: value if isinstance(value, str) else value[0] if len(value) == 1 else list(value),
+)
+
+
 @dataclass(frozen=True)
 class DataSettings:
     """The first settings of a `Recipe`."""
 
-    data: str = setting(
-        MISSING, TEXT, "labelled texts: csv, tsv, jsonl, parquet, xlsx, also compressed, or a hub data set"
-    )
+    data: str | list[str] = setting(
+        MISSING, SOURCES, "labelled texts: csv, tsv, jsonl, parquet, xlsx, also compressed, or a hub data set; or "
+        "several files that share the columns",
+    )  # fmt: skip
     validation: str | None = setting(None, TEXT, "rows on which the best checkpoint is selected", "none")
     test: str | None = setting(None, TEXT, "rows for the final test; nothing is selected on them", "none")
     text: str | None = setting(None, TEXT, "column of the text", "guessed")
@@ -183,6 +194,16 @@ class DataSettings:
     size: int | None = setting(
         None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
     )
+
+    @property
+    def sources(self) -> list[str]:
+        """The files or data sets of the rows to train on."""
+        return [self.data] if isinstance(self.data, str) else self.data
+
+    @property
+    def named_data(self) -> str:
+        """These in a message."""
+        return listed(self.sources, 3)
 
 
 def default_steps(rows: int, classes: int, batch_size: int) -> int:

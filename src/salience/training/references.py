@@ -92,6 +92,8 @@ def make_reference(recipe: Recipe, folder: str | Path) -> None:
         seconds = round(time.time() - started + saved, 6)
         counts = {"training": len(task.training), "test": len(task.test)}
         metrics = held_out_scores(task, {"test": predictions}, recipe.seed) | {"rows": counts, "seconds": seconds}
+        if task.left_out:
+            metrics["left_out"] = dict(task.left_out)
         with using_files(output.model):
             output.begin_model()
             metrics |= about(choose_device(recipe.device).type, torch.get_num_threads())

@@ -24,6 +24,7 @@ from salience.data.task import (
     described_labels,
     label_descriptions,
     read_part,
+    read_parts,
     same_source,
 )
 from salience.data.texts import Texts
@@ -56,15 +57,15 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         (rows, labels, columns, found, left), names, taught = taught_part(recipe, note)
         notes += found
     else:
-        rows, labels, columns, found, left = read_part(
-            recipe.data, None, recipe.encoding, recipe.bad_rows, text=recipe.text, text_pair=recipe.text_pair,
+        rows, labels, columns, found, left = read_parts(
+            recipe.sources, recipe.encoding, recipe.bad_rows, text=recipe.text, text_pair=recipe.text_pair,
             label=recipe.label, group=recipe.group, separator=recipe.label_separator, empty_label=recipe.empty_label,
         )  # fmt: skip
         described = [] if columns.several else described_labels(recipe.label_descriptions)
-        notes += [*found, *check_labels(labels, recipe.data, recipe.label is not None, described)]
+        notes += [*found, *check_labels(labels, recipe.named_data, recipe.label is not None, described)]
         names = names_of([*labels, *described], columns.several)
     if recipe.size is not None:
-        drawn = draw(labels, recipe.size, recipe.seed, recipe.data)
+        drawn = draw(labels, recipe.size, recipe.seed, recipe.named_data)
         notes.append(f"size: {len(drawn):,} of the {len(rows):,} rows drawn (stratified)")
         rows, labels = rows.take(drawn), [labels[row] for row in drawn]
         taught = None if taught is None else taught[drawn]
@@ -77,31 +78,34 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
             return Texts([])
         texts, own, _, found, left_out[role] = read_part(source, columns, recipe.encoding, recipe.bad_rows)
         notes.extend(found)
-        check_same_kind(labels, recipe.data, own, source)
+        if role == "validation" and rows.files is not None:  # they are put together with the training rows
+            texts = replace(texts, files=[source] * len(texts))
+        check_same_kind(labels, recipe.named_data, own, source)
         return replace(texts, labels=encode(own, names, source, texts.rows or []))
 
     validation, test = other_rows("validation", recipe.validation), other_rows("test", recipe.test)
-    parts = ("training", rows, recipe.data), ("validation", validation, recipe.validation), ("test", test, recipe.test)
-    for (seen, of_seen, of), (role, part, source) in combinations(parts, 2):
-        if not (of and source):
-            continue
-        if same_source(source, of):
+    parts = [("training", rows, recipe.sources)]
+    parts += [(role, part, [name]) for role, part, name in (
+        ("validation", validation, recipe.validation), ("test", test, recipe.test)) if name]  # fmt: skip
+    for (seen, of_seen, files), (role, part, (source, *_)) in combinations(parts, 2):
+        of = listed(files, 3)
+        if any(same_source(source, file) for file in files):
             notes.append(f"{source}: the {role} file is also the {seen} file; the {role} scores are flattered")
         elif shared := shared_rows(of_seen, part):
             notes.append(
                 f"{source}: {shared} of {len(part)} {role} rows also stand in {of}; the {role} scores are flattered"
             )
-    training = replace(rows, labels=encode(labels, names, recipe.data, rows.rows or []))
+    training = replace(rows, labels=encode(labels, names, recipe.named_data, rows.rows or []))
     share = default_share(len(training)) if recipe.validation_share is None else recipe.validation_share
     if not recipe.validation and share > 0:
-        kept, held_out = split(labels, share, recipe.seed, recipe.data, group_numbers(rows))
+        kept, held_out = split(labels, share, recipe.seed, recipe.named_data, group_numbers(rows))
         training, validation = training.take(kept), training.take(held_out)
         notes.append(f"validation: {len(held_out)} of the {len(rows)} rows held out (stratified)")
     left_out = {role: left for role, left in left_out.items() if left}
     task = Task(names, training, validation, test, columns, left_out=left_out, taught=taught)
     rows_of = labels_of(training.known_labels).support(training.known_labels, len(names))
     if unused := [quoted(name) for name, of in zip(names, rows_of, strict=True) if not of]:
-        notes.append(f"{recipe.data}: no training row has the label {listed(unused, 5)}")
+        notes.append(f"{recipe.named_data}: no training row has the label {listed(unused, 5)}")
     if recipe.label_descriptions is not None:
         if columns.text_pair is not None:
             raise InputError("--label-descriptions are single texts, but the rows are pairs: leave them out")
@@ -121,7 +125,7 @@ def check_input(recipe: Recipe) -> None:
     if recipe.teacher is None:
         read_task(recipe, lambda line: None)
     else:
-        for source in filter(None, (recipe.data, recipe.test)):
+        for source in filter(None, (*recipe.sources, recipe.test)):
             column_names(source, recipe.encoding)
         load_configuration(recipe.teacher)
     if own_settings(recipe.model, recipe.model_options) is None:
@@ -135,7 +139,9 @@ def taught_part(recipe: Recipe, note: Note) -> tuple[Part, list[str], np.ndarray
         These; the C names of its labels; and its probabilities (N, C) float32.
     """
     assert recipe.teacher is not None
-    source, trained = recipe.data, trained_columns(recipe.teacher)
+    if len(recipe.sources) > 1:
+        raise InputError(f"{recipe.named_data}: a teacher labels the texts of one file: put them into one")
+    (source,), trained = recipe.sources, trained_columns(recipe.teacher)
     named = {"text": recipe.text, "text_pair": recipe.text_pair}
     columns, notes = choose_as_trained(
         column_names(source, recipe.encoding), trained, named, need_label=False, source=source
@@ -172,7 +178,9 @@ def task_of(recipe: Recipe, note: Note) -> Task:
     task = read_task(recipe, note)
     count = contradictions(task.training if recipe.validation else all_labelled(task))
     if count and recipe.teacher is None:  # two at least
-        note(f"{recipe.data}: {count:,} rows have a text that also has another label; `salience audit` lists them")
+        note(
+            f"{recipe.named_data}: {count:,} rows have a text that also has another label; `salience audit` lists them"
+        )
     return task
 
 
@@ -197,8 +205,9 @@ def check_one_label(task: Task, what: str) -> None:
 
 def data_files(recipe: Recipe) -> dict[str, Path]:
     """Files of texts, word vectors and a teacher's weights, by the options that name them; none on the hub."""
-    named = {
-        "the training data": recipe.data, "--validation": recipe.validation, "--test": recipe.test,
+    data = {f"the training data{f' ({number})' * (number > 1)}": name for number, name in enumerate(recipe.sources, 1)}
+    named = data | {
+        "--validation": recipe.validation, "--test": recipe.test,
         "--label-descriptions": recipe.label_descriptions,
         "--set-model embeddings": recipe.model_options.get("embeddings"),
         "the teacher": None if recipe.teacher is None else os.path.join(recipe.teacher, "model.safetensors"),
