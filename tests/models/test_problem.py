@@ -1,5 +1,7 @@
 """What logits mean, by the configuration, and explanations of models of several labels."""
 
+import math
+
 import pytest
 import torch
 
@@ -54,6 +56,20 @@ def test_thresholds_of_labels_are_read_where_a_text_can_have_several():
         model.config.label_thresholds = damaged
         with pytest.raises(InputError, match="label_thresholds must have a number from 0 to 1 for each label"):
             thresholds_in(model.config, ["a", "b", "c"])
+
+
+def test_one_label_of_a_text_can_have_a_threshold():
+    model = families.build("bert")
+    model.config.predicted_from = {"b": 0.25}
+    assert thresholds_in(model.config, ["a", "b", "c"]).tolist() == pytest.approx(
+        [math.nan, 0.25, math.nan], nan_ok=True
+    )
+    for damaged in ("text", {}, {"d": 0.5}, {"a": 1}, {"a": -0.5}, {"a": "0.5"}, {"a": 0.5, "b": 0.5}, [0.5]):
+        model.config.predicted_from = damaged
+        with pytest.raises(InputError, match="predicted_from must have a number from 0 to below 1 for one label"):
+            thresholds_in(model.config, ["a", "b", "c"])
+    model.config.problem_type = "multi_label_classification"
+    assert thresholds_in(model.config, ["a", "b", "c"]).tolist() == [0.5] * 3
 
 
 def test_occlusion_is_the_change_of_the_log_sigmoid_of_one_label():

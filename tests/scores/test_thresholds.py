@@ -7,13 +7,17 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import beta, binomtest
+from sklearn.metrics import precision_recall_curve
 
+from salience.scores.labels import ONE_LABEL
 from salience.scores.thresholds import (
+    Curve,
     find_thresholds,
     least_rows,
     lowest_threshold,
     one_row_of_each,
     pools,
+    reachable_for_label,
     reachable_precision,
 )
 
@@ -170,3 +174,122 @@ def test_one_row_of_each_group():
     assert all(sorted(groups[rows]) == [1, 3, 7] and (np.diff(rows) > 0).all() for rows in drawn)
     assert {row for rows in drawn for row in rows.tolist()} == set(range(6))
     assert np.array_equal(drawn[3], one_row_of_each(groups, 3))
+
+
+# ------------------------------------------------------------------------------------------------- one label's curve
+
+
+def drawn(seed: int, rows: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities in float32 with ties, 0 and 1 among them, and whether the rows have the label."""
+    random = np.random.default_rng(seed)
+    probabilities = random.beta(0.5, 1, rows).round(1 + seed % 3).astype(np.float32)
+    return probabilities, random.random(rows) < probabilities
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_curve_is_that_of_scikit_learn(seed):
+    probabilities, has_label = drawn(seed)
+    precision, recall, values = precision_recall_curve(has_label, probabilities)
+    curve = Curve.of(probabilities, has_label)
+    assert curve.values.tolist() == values[::-1].tolist()
+    numbers = [curve.numbers(place) for place in range(len(values))]
+    assert [each["precision"] for each in numbers] == pytest.approx(precision[:-1][::-1])
+    assert [each["recall"] for each in numbers] == pytest.approx(recall[:-1][::-1])
+    for place, each in enumerate(numbers):
+        predicted = (probabilities >= curve.values[place]).sum()
+        assert (each["predicted"], each["share"]) == (predicted, predicted / 200)
+        assert each["share_interval"] == pytest.approx(proportion_confint(predicted, 200))
+
+
+def proportion_confint(count: int, rows: int) -> tuple[float, float]:
+    """scipy's interval of Wilson."""
+    found = binomtest(int(count), rows).proportion_ci(method="wilson")
+    return found.low, found.high
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_threshold_is_the_shortest_number_that_decides_as_its_candidate(seed):
+    probabilities, has_label = drawn(seed)
+    curve = Curve.of(probabilities, has_label)
+    for place, value in enumerate(curve.values):
+        threshold = curve.threshold(place)
+        assert 0 <= threshold < 1
+        decided = probabilities.astype(float) >= threshold
+        assert (decided == (probabilities.astype(float) >= value)).all()
+        decimals = len(repr(threshold).partition(".")[2])
+        for fewer in range(1, decimals):
+            assert not any(
+                (probabilities.astype(float) >= number / 10**fewer).tolist() == decided.tolist()
+                for number in range(1, 10**fewer)
+            )
+    assert Curve.of(np.array([0.97, 0.3]), np.array([True, False])).threshold(-1) == 0.99
+
+
+@pytest.mark.parametrize("costs", [(1, 20), (20, 1), (1, 1), (0, 1), (1, 0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_lowest_cost_is_that_of_a_slow_loop(seed, costs):
+    probabilities, has_label = drawn(seed)
+    if seed == 0:
+        probabilities = np.minimum(probabilities, np.float32(0.9))  # then all rows can be left out
+    found = []
+    for threshold in sorted({float(value) for value in probabilities} | {0.999}):
+        if threshold < 1:
+            total = 0.0
+            for value, right in zip(probabilities.tolist(), has_label.tolist(), strict=True):
+                total += costs[0] * (value >= threshold and not right) + costs[1] * (value < threshold and right)
+            found.append(total / len(has_label))
+    curve = Curve.of(probabilities, has_label)
+    place = curve.for_cost(*costs)
+    assert curve.costs(*costs)[place + 1] == pytest.approx(min(found))
+    predicted = probabilities.astype(float) >= curve.threshold(place)
+    mean = np.where(predicted, costs[0] * ~has_label, costs[1] * has_label).mean()
+    assert mean == pytest.approx(min(found))
+
+
+@pytest.mark.parametrize("recall", [0.01, 0.5, 0.9, 1.0])
+def test_the_highest_threshold_of_a_recall(recall):
+    for seed in range(3):
+        probabilities, has_label = drawn(seed)
+        curve = Curve.of(probabilities, has_label)
+        found = {value: has_label[probabilities >= np.float32(value)].sum() for value in probabilities.tolist()}
+        reached = [value for value, right in found.items() if right / has_label.sum() >= recall]
+        assert curve.values[curve.for_recall(recall)] == max(reached)
+
+
+@pytest.mark.parametrize("target", [0.5, 0.7, 0.8])
+def test_the_threshold_of_a_precision_passes_the_test_by_a_slow_loop(target):
+    for seed in range(4):
+        probabilities, has_label = drawn(seed, 300)
+        usual = int((probabilities >= 0.5).sum())
+        expected = None
+        for value in sorted({*probabilities.tolist()}, reverse=True):
+            decided = has_label[probabilities >= np.float32(value)]
+            if len(decided) < usual / 4 or target ** len(decided) > 0.05:
+                continue
+            if binomtest(int(decided.sum()), len(decided), target, alternative="greater").pvalue > 0.05:
+                break
+            expected = value
+        place = Curve.of(probabilities, has_label).for_precision(probabilities, has_label, target, usual)
+        assert (None if place is None else Curve.of(probabilities, has_label).values[place]) == expected
+
+
+def test_what_one_label_can_reach():
+    """29 right rows of 30: the lower bound at 5 % is 0.851."""
+    probabilities, has_label = np.full(30, 0.9), np.arange(30) > 0
+    assert beta.ppf(0.05, 29, 2) == pytest.approx(0.8514, abs=1e-4)
+    assert reachable_for_label(probabilities, has_label, 0.95, 30) == 0.85
+    assert reachable_for_label(probabilities, ~has_label & False, 0.95, 30) is None
+
+
+def test_a_label_is_predicted_from_its_threshold_on():
+    random = np.random.default_rng(0)
+    probabilities = random.dirichlet(np.ones(4), 300).round(1).astype(np.float32)
+    for threshold in (0.0, 0.1, 0.3, 0.7):
+        decided = ONE_LABEL.decisions(probabilities, np.array([np.nan, np.nan, threshold, np.nan]))
+        assert (decided.sum(1) == 1).all()
+        for row, found in zip(probabilities.tolist(), decided.argmax(1).tolist(), strict=True):
+            others = [row[0], row[1], -1, row[3]]
+            assert found == (2 if row[2] >= threshold else others.index(max(others)))
+    usual = ONE_LABEL.decisions(probabilities)
+    assert (ONE_LABEL.decisions(probabilities, np.full(4, 0.5)) == usual).all()
+    assert (usual.argmax(1) == probabilities.argmax(1)).all()

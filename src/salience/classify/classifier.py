@@ -91,8 +91,16 @@ class TextClassifier:
 
     @property
     def thresholds(self) -> np.ndarray:
-        """The probabilities (C,) float64 from which on labels are predicted, where a text can have several."""
+        """The probabilities (C,) float64 from which on labels are predicted, where a text can have several.
+
+        Where it has one, all are 0.5, which means nothing, or one label has a threshold and the others have NaN.
+        """
         return thresholds_in(self.model.config, self.labels)
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether `decisions` are other than the most probable label."""
+        return self.multi_label or bool(np.isnan(self.thresholds).any())
 
     @property
     def long(self) -> str:
@@ -175,6 +183,9 @@ class TextClassifier:
 
     def predict(self, texts: TextsLike) -> list[str] | list[list[str]]:
         """The most probable label of each text; of several labels, the list of those at or above their threshold.
+
+        If `salience thresholds --save` gave one label a threshold, this label is predicted from there on, and
+        elsewhere the most probable one of the others.
 
         Raises as `predict_proba`.
         """

@@ -14,16 +14,15 @@ import numpy as np
 
 from salience.classify import TextClassifier, load
 from salience.classify.abstaining import Thresholds, read_thresholds
-from salience.classify.classifier import is_exported
 from salience.data.columns import Columns, choose_as_trained
 from salience.data.reading import column_names, column_types
 from salience.data.values import joined, text_of, value_in, well_formed
-from salience.errors import InputError, one_line, quoted
+from salience.errors import InputError, one_line, quoted, unknown
 from salience.models.precision import check_precision
-from salience.runs.folder import METRICS, OUT_OF_FOLD, trained_columns
-from salience.runs.results import DAMAGED, read_predictions
-from salience.scores.labels import ONE_LABEL, Labels
-from salience.scores.thresholds import one_row_of_each
+from salience.runs.folder import trained_columns
+from salience.runs.results import read_out_of_fold
+from salience.scores.labels import Labels
+from salience.scores.metrics import HALF
 
 if TYPE_CHECKING:
     from pyarrow import DataType
@@ -38,7 +37,7 @@ class AddedColumns:
 
     In a table these are one column for each label, in JSON lines one object. With thresholds, the predicted label is
     missing where its probability is not above its threshold, and the most probable label is added to every row. With
-    `lowest`, a set of labels is added.
+    `predicted_from`, a label is predicted from its threshold on. With `lowest`, a set of labels is added.
 
     Where a text can have several labels, `predicted` is a list of those whose probability is at least their threshold,
     [] if no label applies, and there is no column of the highest probability. In a table, lists are written with the
@@ -52,6 +51,7 @@ class AddedColumns:
     thresholds: list[float] | None = None  # (C,), see `salience.classify.abstaining`; None if every text is decided
     lowest: float | None = None  # the lowest probability of a label in a set; None adds no sets
     columns: Columns | None = None  # of the training, which say how several labels are written; None: as JSON
+    predicted_from: np.ndarray | None = None  # (C,), see `salience.scores.thresholds.predicted_from`; of one label
 
     def __post_init__(self) -> None:
         if twice := [label for label in self.labels if self.labels.count(label) > 1]:
@@ -83,6 +83,8 @@ class AddedColumns:
                 values["predicted"] = self.as_list(np.flatnonzero(chosen))
         else:
             best = max(range(len(each)), key=each.__getitem__) if defined else 0
+            if defined and self.predicted_from is not None:
+                best = int(self.kind.decisions(np.array(each), self.predicted_from).argmax())
             label = self.labels[best] if defined else None
             if self.thresholds is None or (defined and each[best] > self.thresholds[best]):
                 values["predicted"] = label
@@ -98,7 +100,7 @@ class AddedColumns:
         return {self.prefix + name: value for name, value in values.items()}
 
     def set_of(self, probabilities: list[float], best: int) -> list[int]:
-        """The numbers of the labels of a set, the most probable first; it always holds that one."""
+        """The numbers of the labels of a set, the most probable first; it always holds the predicted one, `best`."""
         order = sorted(range(len(probabilities)), key=lambda place: -probabilities[place])
         return [place for place in order if place == best or probabilities[place] >= (self.lowest or 0)]
 
@@ -157,28 +159,13 @@ def lowest_of_run(model: str | Path, labels: Sequence[str], level: float) -> flo
     """
     if not 0 < level < 1:
         raise InputError(f"--sets {level:g}: give the share of the sets that hold the right label, such as 0.9")
-    folder = Path(model).expanduser()
-    file = folder / OUT_OF_FOLD[1]
-    if not file.is_file():
-        exported = f"name the run that {model} was exported from"
-        way_out = exported if is_exported(folder) else "train it with --estimate folds:5"
+    found = read_out_of_fold(model, "--sets")
+    if found.names != list(labels) or found.predictions.labels.ndim > 1:
         raise InputError(
-            f"--sets needs the out-of-fold predictions of a run, and {model} has no {file.name}: {way_out}"
+            f"the out-of-fold predictions in {model} are not about this model, or damaged: train it again, or leave "
+            "out --sets"
         )
-    try:
-        names, found = read_predictions(folder, OUT_OF_FOLD)
-        estimate = json.loads((folder / METRICS).read_text(encoding="utf-8"))["estimate"]
-        temperature = float(estimate["temperature_scaling"]["temperature"]) if estimate["calibrated"] else 1.0
-    except DAMAGED as error:
-        raise InputError(f"{file} or {METRICS} beside it is damaged: {one_line(error, 200)}") from error
-    probabilities, numbers = found.probabilities, found.labels
-    fits = names == list(labels) and numbers.ndim == 1 and 0 < temperature < math.inf
-    if not fits or not (np.isfinite(probabilities) & (probabilities >= 0)).all():
-        raise InputError(f"{file} is not about this model, or is damaged: train the model again, or leave out --sets")
-    if found.groups is not None:
-        rows = one_row_of_each(found.groups, seed=0)
-        probabilities, numbers = probabilities[rows], numbers[rows]
-    return lowest_in_set(ONE_LABEL.with_temperature(probabilities, temperature), numbers, level)
+    return lowest_in_set(*found.independent(seed=0), level)
 
 
 @dataclass(frozen=True)
@@ -218,7 +205,9 @@ class Predictor:
         abstain: whether the thresholds of the run apply, if it has any: `predicted` is then None where the probability
             is not above the threshold, and `most_probable` is added.
         threshold: takes the place of the run's thresholds, for all labels. Where a text can have several labels, these
-            are the probabilities from which on labels are predicted; `predicted` then holds lists as JSON.
+            are the probabilities from which on labels are predicted; `predicted` then holds lists as JSON. With
+            "spam=0.25", the label spam is predicted from 0.25 on, and elsewhere the most probable one of the others;
+            where a text can have several labels, the others keep their thresholds.
         sets: adds `label_set`, sets that hold the right label with this probability; see docs/abstaining.md.
 
     Raises:
@@ -239,15 +228,33 @@ class Predictor:
     device: str = "auto"
     prefix: str = ""
     abstain: bool = True
-    threshold: float | None = None
+    threshold: float | str | None = None
     sets: float | None = None
 
     def __post_init__(self) -> None:
         check_precision(self.precision)
-        if self.threshold is not None and not 0 <= self.threshold < 1:
-            raise InputError(f"--threshold {self.threshold:g}: give a probability from 0 to below 1, such as 0.9")
+        _ = self.asked_threshold
         if self.threshold is not None and not self.abstain:
             raise InputError("--no-abstain decides every text, and --threshold does not: leave out one of them")
+
+    @cached_property
+    def asked_threshold(self) -> tuple[str | None, float | None]:
+        """The label, None for all of them, and the threshold that was asked for; None without one."""
+        given = self.threshold
+        if given is None:
+            return None, None
+        name, equals, number = given.rpartition("=") if isinstance(given, str) else ("", "", given)
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value < 1:
+            written = given if isinstance(given, str) else f"{given:g}"
+            raise InputError(
+                f"--threshold {written}: give a probability from 0 to below 1, such as 0.9, or that of one label, as "
+                "spam=0.25"
+            )
+        return (name if equals else None), value
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -286,14 +293,15 @@ class Predictor:
             for option, given in (("--sets", self.sets is not None), ("--no-abstain", not self.abstain)):
                 if given:
                     raise InputError(f"{option}: {self.model} gives a text several labels at once; leave {option} out")
-            own = self.classifier.thresholds.tolist()
-            thresholds = own if self.threshold is None else [self.threshold] * len(labels)
+            thresholds = self.predicted_from.tolist()
         else:
             thresholds = None if self.thresholds is None else [self.thresholds.values[label] for label in labels]
         names = [well_formed(str(label)) for label in labels]
-        lowest = None if kind.several else self.lowest_in_set
+        lowest, own = (None, None) if kind.several else (self.lowest_in_set, self.predicted_from)
+        if own is not None and not np.isnan(own).any():  # then no label has a threshold of its own
+            own = None
         return AddedColumns(
-            kind, names, well_formed(self.prefix), as_columns, thresholds, lowest, self.trained_columns
+            kind, names, well_formed(self.prefix), as_columns, thresholds, lowest, self.trained_columns, own
         )
 
     @cached_property
@@ -303,10 +311,25 @@ class Predictor:
     @cached_property
     def thresholds(self) -> Thresholds | None:
         """The thresholds below which nothing is predicted; None if every text is decided."""
-        labels = self.classifier.labels
-        if self.threshold is not None:
-            return Thresholds(dict.fromkeys(labels, self.threshold))
+        labels, (name, value) = self.classifier.labels, self.asked_threshold
+        if value is not None:
+            return None if name is not None else Thresholds(dict.fromkeys(labels, value))
         return read_thresholds(self.model, labels) if self.abstain else None
+
+    @cached_property
+    def predicted_from(self) -> np.ndarray:
+        """The thresholds (C,) from which on labels are predicted, as `Labels.decisions` takes them."""
+        labels, (name, value) = self.classifier.labels, self.asked_threshold
+        several = self.classifier.multi_label
+        if value is None and self.abstain:
+            return self.classifier.thresholds
+        if name is None:  # one number, of which abstaining is made where a text has one label
+            return np.full(len(labels), HALF if value is None else value)
+        if name not in labels:
+            raise unknown("label in --threshold", name, labels)
+        own = self.classifier.thresholds if several else np.full(len(labels), np.nan)
+        own[labels.index(name)] = value
+        return own
 
     def answers(self, texts: Sequence[tuple[str | None, ...]]) -> Answers:
         """The answers about N rows, each a text or the two texts of a pair; None stands for a text that is missing."""

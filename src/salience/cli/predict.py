@@ -28,7 +28,9 @@ def predict(
     prefix: options.Prefix = "",
     safe_csv: options.SafeCsv = False,
     no_abstain: Annotated[bool, Option("--no-abstain", help="Decide every text, whatever the thresholds.")] = False,
-    threshold: Annotated[float | None, Option(help="Abstain below, or of several labels predict above it.")] = None,
+    threshold: Annotated[
+        str | None, Option(metavar="NUMBER", help="Abstain below it; or spam=0.25: spam from there on.")
+    ] = None,
     sets: Annotated[
         float | None, Option(metavar="LEVEL", help="Add sets that hold the right label so often: 0.9.")
     ] = None,
@@ -107,7 +109,7 @@ def predict(
             f"{seen['undefined']} of {total} rows got no label: the model's probabilities are NaN, its weights damaged"
         )
     if seen["undecided"]:
-        limit = "the threshold of its label" if threshold is None else f"{threshold:g}"
+        limit = "the threshold of its label" if threshold is None else f"{predictor.asked_threshold[1]:g}"
         tell(
             f"{seen['undecided']} of {total} rows are undecided: their probability is not above {limit}; "
             f"{quoted(added.names[1])} has their most probable label"

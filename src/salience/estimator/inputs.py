@@ -106,9 +106,9 @@ class Targets:
     dtype: np.dtype | None = None  # of the matrices (N, C) of 0 and 1 that are predicted; None: one label
 
     def predicted(self, probabilities: np.ndarray, classifier: TextClassifier) -> np.ndarray:
-        """The most probable classes (N,), or of several labels (N, C) 1 where one reaches its threshold."""
+        """The predicted classes (N,), or of several labels (N, C) 1 where one reaches its threshold."""
         if self.dtype is None:
-            return self.classes[probabilities.argmax(1)]
+            return self.classes[classifier.decisions(probabilities).argmax(1)]
         return classifier.decisions(probabilities).astype(self.dtype)
 
     def known(self, y: Any) -> Any:

@@ -242,7 +242,8 @@ def reading_of(classifier: TextClassifier, asked: Asked, rows: np.ndarray | None
         texts, ask = whole_texts, lambda whole: judge.predict_proba(whole.texts)
     else:
         texts, ask = classifier.encode(asked.texts, words=True), judge.probabilities
-    return Reading(texts, ask, classifier.empty_token, rows, asked.targets, classifier.decisions, asked.owners)
+    decide = classifier.decisions if classifier.multi_label else None  # else metrics are about the most probable label
+    return Reading(texts, ask, classifier.empty_token, rows, asked.targets, decide, asked.owners)
 
 
 def scores_of(

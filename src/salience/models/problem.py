@@ -55,17 +55,23 @@ def log_likelihood(model: nn.Module, logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def thresholds_in(config: Any, labels: Sequence[str]) -> np.ndarray:
-    """The `label_thresholds` of a configuration (C,) float64, one for each label; `HALF` where it has none.
+    """The thresholds of labels in a configuration (C,) float64, as `Labels.decisions` takes them; `HALF` without any.
 
-    They are the probabilities from which on labels are predicted, of texts that can have several labels. In other
-    configurations they mean nothing and are not read.
+    Of texts that can have several labels, they are its `label_thresholds`, one for each label: the probabilities from
+    which on labels are predicted. Of texts with one label, its `predicted_from` has the threshold of one label, and
+    the others are NaN.
     """
-    found = getattr(config, "label_thresholds", None) if labels_in_config(config).several else None
+    several = labels_in_config(config).several
+    name, words = ("label_thresholds", "have a number from 0 to 1 for each label")
+    if not several:
+        name, words = "predicted_from", "have a number from 0 to below 1 for one label"
+    found = getattr(config, name, None)
     if found is None:
         return np.full(len(labels), HALF)
-    fits = isinstance(found, dict) and found.keys() == set(labels)
-    if not fits or not all(is_number(value) and 0 <= value <= 1 for value in found.values()):
-        raise InputError(
-            "the model's config.json is damaged: label_thresholds must have a number from 0 to 1 for each label"
-        )
-    return np.array([found[label] for label in labels], float)
+    fits = isinstance(found, dict) and (found.keys() == set(labels) if several else len(found) == 1)
+    if not fits or not all(
+        label in labels and is_number(value) and (0 <= value < 1 or (several and value == 1))
+        for label, value in found.items()
+    ):
+        raise InputError(f"the model's config.json is damaged: {name} must {words}")
+    return np.array([found.get(label, np.nan) for label in labels], float)

@@ -6,8 +6,9 @@ import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
@@ -24,6 +25,7 @@ from salience.errors import InputError, one_line
 from salience.files import replacing, write_json, write_lines, write_whole
 from salience.runs.folder import (
     ABSTENTION,
+    EXPORT,
     FACTS,
     HISTORY,
     METRICS,
@@ -36,6 +38,7 @@ from salience.runs.folder import (
 from salience.runs.sentences import judge_of, judged_scores
 from salience.scores.labels import labels_of
 from salience.scores.predictions import Predictions
+from salience.scores.thresholds import one_row_of_each
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -133,9 +136,14 @@ def write_results(
         if rows is not None:
             write_predictions(folder, *rows, labels, files)
     if "abstention" in metrics:
-        names = ("target_precision", "certainty", "thresholds")
-        write_json(folder / ABSTENTION, {name: metrics["abstention"][name] for name in names})
+        write_abstention(folder, metrics["abstention"])
     write_whole(folder / RECIPE, yaml.safe_dump(recipe, sort_keys=False, allow_unicode=True))
+
+
+def write_abstention(folder: Path, numbers: Mapping[str, Any]) -> None:
+    """Writes the thresholds below which a classifier abstains, by what metrics.json says of them."""
+    names = ("target_precision", "certainty", "thresholds")
+    write_json(folder / ABSTENTION, {name: numbers[name] for name in names})
 
 
 def about(device: str, threads: int) -> dict[str, dict[str, Any]]:
@@ -199,6 +207,67 @@ def read_predictions(
     if predictions.probabilities.shape[1] != len(names):
         raise ValueError(f"{files[1]} does not have a probability for each label")
     return names, predictions
+
+
+def texts_of(rows: Sequence[Mapping[str, Any]]) -> Texts:
+    """The texts of lines of a run's predictions."""
+    pairs = [row["text_pair"] for row in rows if "text_pair" in row]
+    return Texts([row["text"] for row in rows], pairs or None, rows=[row["row"] for row in rows])
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """The rows of the estimate of a run, each predicted by a model that has not seen it.
+
+    Attributes:
+        names: of the C labels.
+        predictions: before the temperature.
+        temperature: that is folded into the model of the run; 1 if there is none.
+    """
+
+    names: list[str]
+    predictions: Predictions
+    temperature: float
+
+    @cached_property
+    def probabilities(self) -> np.ndarray:
+        """Those of the rows (N, C) as the model of the run is scaled."""
+        own = self.predictions
+        return labels_of(own.labels).with_temperature(own.probabilities, self.temperature)
+
+    def independent(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """The probabilities (M, C), scaled, and labels of rows that are independent: one row of each group."""
+        groups, labels = self.predictions.groups, self.predictions.labels
+        rows = np.arange(len(labels)) if groups is None else one_row_of_each(groups, seed)
+        return self.probabilities[rows], labels[rows]
+
+
+def read_out_of_fold(model: str | Path, asked: str) -> OutOfFold:
+    """The rows of the estimate of a run.
+
+    Args:
+        asked: what needs them, for messages.
+
+    Raises:
+        InputError: the folder has none, or they are damaged.
+    """
+    folder = Path(model).expanduser()
+    file = folder / OUT_OF_FOLD[1]
+    if not file.is_file():
+        exported = f"name the run that {model} was exported from"
+        way_out = exported if (folder / EXPORT).is_file() else "train it with --estimate folds:5"
+        raise InputError(
+            f"{asked} needs the out-of-fold predictions of a run, and {model} has no {file.name}: {way_out}"
+        )
+    try:
+        names, found = read_predictions(folder, OUT_OF_FOLD)
+        estimate = json.loads((folder / METRICS).read_text(encoding="utf-8"))["estimate"]
+        temperature = float(estimate["temperature_scaling"]["temperature"]) if estimate["calibrated"] else 1.0
+        if not 0 < temperature < inf or not ((found.probabilities >= 0) & (found.probabilities <= 1)).all():
+            raise ValueError("a temperature or a probability is no such number")
+    except DAMAGED as error:
+        raise InputError(f"{file} or {METRICS} beside it is damaged: {one_line(error, 200)}") from error
+    return OutOfFold(names, found, temperature)
 
 
 def read_rows(folder: Path, rows: Sequence[int], name: str = PREDICTIONS) -> list[dict[str, Any]]:

@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from salience.scores.calibration import half_of_rows, with_temperature
+from salience.scores.calibration import half_of_rows, with_label_temperature, with_temperature
 from salience.scores.intervals import wilson_interval
 from salience.scores.labels import labels_of
-from salience.scores.thresholds import CERTAINTY, find_thresholds, one_row_of_each, reachable_precision
+from salience.scores.thresholds import (
+    CERTAINTY,
+    find_thresholds,
+    one_row_of_each,
+    precision_numbers,
+    precision_thresholds,
+    reachable_precision,
+)
 
 
 def chosen_share(probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None) -> int:
@@ -97,6 +104,17 @@ def abstention(
     if (values == 1).all():
         numbers["reachable"] = reachable_precision(final, labels, target)
     return numbers
+
+
+def label_precision(
+    probabilities: np.ndarray, labels: np.ndarray, names: Sequence[str], target: float,
+    temperature: float = 1.0, groups: np.ndarray | None = None, seed: int = 0,
+) -> tuple[np.ndarray, dict[str, Any]]:  # fmt: skip
+    """As `abstention`, where a text can have several labels: the thresholds (C,), and `precision_numbers`."""
+    final = with_label_temperature(probabilities, temperature)
+    rows = np.arange(len(labels)) if groups is None else one_row_of_each(groups, seed)
+    thresholds = precision_thresholds(final[rows], labels[rows], target)
+    return thresholds, precision_numbers(final[rows], labels[rows], thresholds, names, target)
 
 
 def decided_scores(probabilities: np.ndarray, labels: np.ndarray, thresholds: np.ndarray) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from salience.scores.metrics import (
     linearised_f1,
     ranking_precisions,
 )
-from salience.scores.thresholds import chosen_decisions, decided_at
+from salience.scores.thresholds import chosen_decisions, decided_at, predicted_from
 
 AT_THRESHOLDS = "_at_thresholds"  # ends the names of the scores of decisions by the thresholds of the labels
 # Scores from 0 to 1 that comparisons show in percent.
@@ -92,8 +92,9 @@ class Labels(ABC):
     def decisions(self, probabilities: np.ndarray, thresholds: np.ndarray | float = HALF) -> np.ndarray:
         """The labels that are predicted (..., C) bool, from probabilities (..., C).
 
-        With one label it is the most probable one; with several, those whose probability is at least their threshold
-        (C,), which with 1 is never.
+        With one label it is the most probable one, unless a label has a threshold of its own, beside NaN for the
+        others: see `predicted_from`. With several, those whose probability is at least their threshold (C,), which
+        with 1 is never.
         """
 
     @abstractmethod
@@ -282,7 +283,9 @@ class OneLabel(Labels):
     """A text has one of C labels; the most probable one is predicted."""
 
     def decisions(self, probabilities: np.ndarray, thresholds: np.ndarray | float = HALF) -> np.ndarray:
-        return np.arange(probabilities.shape[-1]) == probabilities.argmax(-1)[..., None]
+        own = np.isnan(thresholds).any()
+        chosen = predicted_from(probabilities, np.asarray(thresholds)) if own else probabilities.argmax(-1)
+        return np.arange(probabilities.shape[-1]) == chosen[..., None]
 
     def right(self, labels: np.ndarray, classes: int) -> np.ndarray:
         return np.arange(classes) == labels[:, None]
@@ -299,40 +302,51 @@ class OneLabel(Labels):
         Macro-F1 is over the classes that occur in labels or predictions, as in scikit-learn. The log loss clips
         probabilities at the precision of their type, so it is comparable among probabilities of one type only.
         """
-        from sklearn.metrics import accuracy_score, f1_score, log_loss
+        from sklearn.metrics import log_loss
 
-        predicted = probabilities.argmax(1)
+        return self.decision_scores(probabilities.argmax(1), labels) | {
+            "calibration_error": self.calibration_error(probabilities, labels),
+            "log_loss": float(log_loss(labels, probabilities, labels=np.arange(probabilities.shape[1]))),
+        }
+
+    def decision_scores(self, predicted: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+        """The scores of class numbers (N,), which need no probabilities."""
+        from sklearn.metrics import accuracy_score, f1_score
+
         return {
             "accuracy": float(accuracy_score(labels, predicted)),
             "macro_f1": float(f1_score(labels, predicted, average="macro", zero_division=0)),
-            "calibration_error": self.calibration_error(probabilities, labels),
-            "log_loss": float(log_loss(labels, probabilities, labels=np.arange(probabilities.shape[1]))),
         }
 
     def detailed(
         self, probabilities: np.ndarray, labels: np.ndarray, decided: np.ndarray | None = None
     ) -> dict[str, float | None]:
-        return self.scores(probabilities, labels) | {
+        more = {} if decided is None else self.decision_scores(decided.argmax(1), labels)
+        return {
+            **self.scores(probabilities, labels),
             "brier_score": float(self.row_scores(probabilities, labels)["brier_score"].mean()),
             "equal_mass_calibration_error": self.calibration_error(probabilities, labels, equal_mass=True),
             "error_auroc": error_auroc(probabilities, labels),
+            **{name + AT_THRESHOLDS: value for name, value in more.items()},
         }
 
     def with_intervals(
         self, probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int,
         decided: np.ndarray | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        predicted = probabilities.argmax(1)
-        return self.detailed(probabilities, labels) | {
-            "accuracy_interval": bounds(accuracy_interval(labels, predicted, groups, seed)),
-            "macro_f1_interval": bounds(macro_f1_interval(labels, predicted, groups, seed)),
-        }
+        found: dict[str, Any] = dict(self.detailed(probabilities, labels, decided))
+        of_decisions = {"": probabilities.argmax(1)} | ({} if decided is None else {AT_THRESHOLDS: decided.argmax(1)})
+        for end, predicted in of_decisions.items():
+            found[f"accuracy{end}_interval"] = bounds(accuracy_interval(labels, predicted, groups, seed))
+            found[f"macro_f1{end}_interval"] = bounds(macro_f1_interval(labels, predicted, groups, seed))
+        return found
 
     def scored(
         self, probabilities: np.ndarray, labels: np.ndarray, decided: np.ndarray | None = None,
         groups: np.ndarray | None = None, seed: int = 0,
     ) -> dict[str, Score]:  # fmt: skip
-        values, predicted = self.scores(probabilities, labels), probabilities.argmax(1)
+        predicted = (self.decisions(probabilities) if decided is None else decided).argmax(1)
+        values = self.scores(probabilities, labels) | self.decision_scores(predicted, labels)
         log_losses = self.row_scores(probabilities, labels)["log_loss"]
         intervals = {
             "accuracy": accuracy_interval(labels, predicted, groups, seed),

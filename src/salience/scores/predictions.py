@@ -14,7 +14,8 @@ class Predictions:
     Attributes:
         probabilities: (N, C) float.
         labels: (N,) class numbers; or (N, C), 0 and 1, where a text can have several labels.
-        decided: (N, C) bool, the labels that are predicted, where a text can have several; else None.
+        decided: (N, C) bool, the labels that are predicted, where thresholds decide: always where a text can have
+            several; else None.
         groups: (N,) the number of the group of each row; None for rows that are independent.
         folds: (N,) the fold of each row, from 1 on, whose model has not seen it; None if one model predicts all.
         rows: (N,) the number of each row in its file, from 1 on; None where it is not known.
@@ -48,8 +49,8 @@ class Predictions:
 
     @property
     def predicted(self) -> np.ndarray:
-        """The most probable classes (N,)."""
-        return self.probabilities.argmax(1)
+        """The predicted classes (N,), where a text has one: the most probable ones, unless a threshold decides."""
+        return self.probabilities.argmax(1) if self.decided is None else self.decided.argmax(1)
 
     @property
     def decisions(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Thresholds of labels: for a precision that holds with certainty, or for the best F1 where a text can have several.
+"""Thresholds of labels: for a precision that holds with certainty, a recall, a cost, or the best F1 of several labels.
 
 Precision is by learn then test: Angelopoulos et al. (2021), arXiv:2110.01052. The hypothesis that the precision above
 a threshold is too low is tested from the highest threshold down, to the first one that is not rejected. The test is
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -101,16 +102,110 @@ def one_row_of_each(groups: np.ndarray, seed: int) -> np.ndarray:
     return np.sort(order[np.unique(groups[order], return_index=True)[1]])
 
 
+@dataclass(frozen=True)
+class Curve:
+    """What one label is by its threshold, on N rows: K candidates, the highest first.
+
+    The candidates are the distinct probabilities of the rows: rows of equal probability are predicted together.
+
+    Attributes:
+        values: (K,) float64, the lowest probability that is predicted.
+        predicted, right: (K,) the rows that get the label, and those of them that have it.
+        rows, support: N, and the rows that have the label.
+    """
+
+    values: np.ndarray
+    predicted: np.ndarray
+    right: np.ndarray
+    rows: int
+    support: int
+
+    @classmethod
+    def of(cls, probabilities: np.ndarray, has_label: np.ndarray) -> Curve:
+        """The curve of the probabilities (N,) of a label, and whether each row has it (N,)."""
+        order = np.argsort(-probabilities, kind="stable")
+        values = probabilities[order].astype(float)
+        last = np.flatnonzero(np.append(values[1:] != values[:-1], True))  # the last row of each probability
+        return cls(values[last], last + 1, np.cumsum(has_label[order])[last], len(order), int(has_label.sum()))
+
+    @property
+    def following(self) -> np.ndarray:
+        """The next lower candidate of each (K,), 0 of the last one: thresholds above it decide alike on these rows."""
+        return np.append(self.values[1:], 0.0)
+
+    def threshold(self, place: int) -> float:
+        """The shortest number that decides as the candidate at `place`; before the first one, at -1, nothing is."""
+        low, high = (self.values[0], 1.0) if place < 0 else (self.following[place], self.values[place])
+        return shortest_above(float(low), min(float(high), math.nextafter(1, 0)))  # with 1 nothing is predicted
+
+    def numbers(self, place: int) -> dict[str, Any]:
+        """As of `label_numbers`."""
+        predicted, right = (0, 0) if place < 0 else (int(self.predicted[place]), int(self.right[place]))
+        return label_numbers(predicted, right, self.support, self.rows)
+
+    def for_precision(self, probabilities: np.ndarray, has_label: np.ndarray, target: float, usual: int) -> int | None:
+        """The lowest candidate whose precision is at least the target with certainty 0.95, as of `exceeded`."""
+        limit = exceeded(probabilities, has_label, target, 1 - CERTAINTY, usual)
+        return int((self.values > limit).sum()) - 1 if limit < 1 else None
+
+    def for_recall(self, target: float) -> int:
+        """The highest candidate whose recall on these rows is at least the target."""
+        return int((self.right >= target * self.support - 1e-9).argmax())
+
+    def costs(self, false_positive: float, false_negative: float) -> np.ndarray:
+        """The mean cost of a row (K + 1,), the first where nothing is predicted, then of each candidate."""
+        predicted, right = (np.append(0, each) for each in (self.predicted, self.right))
+        return (false_positive * (predicted - right) + false_negative * (self.support - right)) / self.rows
+
+    def for_cost(self, false_positive: float, false_negative: float) -> int:
+        """The place with the lowest mean cost on these rows; -1 if nothing is to be predicted."""
+        costs = self.costs(false_positive, false_negative)
+        if self.values[0] >= math.nextafter(1, 0):  # then no threshold below 1 leaves all rows out
+            costs[0] = np.inf
+        best = np.flatnonzero(costs <= costs.min() + 1e-12) - 1
+        return int(best[np.abs(np.append(self.values, 1.0)[best] - HALF).argmin()])  # place -1 is of the value 1
+
+
+def shortest_above(low: float, high: float) -> float:
+    """The number with the fewest decimals above `low` and not above `high`, and the nearest to `high` of these."""
+    for digits in range(1, 17):
+        found = math.floor(high * 10**digits) / 10**digits
+        if low < found <= high:
+            return found
+    return high
+
+
+def label_numbers(predicted: int, right: int, support: int, rows: int) -> dict[str, Any]:
+    """Precision, recall and share of the predicted rows of a label, with Wilson's 95 % intervals; None if undefined.
+
+    Each interval is pointwise: of this threshold alone, and not of the best one of many.
+    """
+    numbers: dict[str, Any] = {"rows": support, "predicted": predicted}
+    for name, part, whole in (
+        ("precision", right, predicted), ("recall", right, support), ("share", predicted, rows)
+    ):  # fmt: skip
+        numbers[name] = part / whole if whole else None
+        numbers[f"{name}_interval"] = list(wilson_interval(part, whole)) if whole else None
+    return numbers
+
+
+def predicted_from(probabilities: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """The classes (...) that are predicted from (..., C), where some classes have a threshold (C,), the others NaN.
+
+    It is the most probable of the classes that reach theirs; or else of those that have none.
+    """
+    reached = probabilities >= thresholds
+    able = reached | (np.isnan(thresholds) & ~reached.any(-1, keepdims=True))
+    return np.where(able, probabilities, -1).argmax(-1)
+
+
 def best_threshold(probabilities: np.ndarray, labels: np.ndarray) -> float:
     """The threshold (between two probabilities) with the highest F1 of one label; of equal ones, nearest to 0.5."""
-    order = np.argsort(-probabilities, kind="stable")
-    sorted_values = probabilities[order].astype(float)
-    count = np.arange(1, len(order) + 1)  # of predicted rows
-    f1 = 2 * np.cumsum(labels[order]) / (count + labels.sum())
-    following = np.append(sorted_values[1:], 0.0)
-    possible = sorted_values > following  # equal probabilities are predicted together
+    curve = Curve.of(probabilities, labels == 1)
+    f1 = 2 * curve.right / (curve.predicted + curve.support)
+    possible = curve.values > curve.following  # not one of 0
     best = np.flatnonzero(possible & (f1 >= f1[possible].max() - 1e-12))
-    middle = (sorted_values[best] + following[best]) / 2
+    middle = (curve.values + curve.following)[best] / 2
     return float(middle[np.abs(middle - HALF).argmin()])
 
 
@@ -160,20 +255,36 @@ def decided_at(probabilities: np.ndarray, thresholds: np.ndarray | float) -> np.
     return (probabilities >= thresholds) & (np.asarray(thresholds) < 1)  # a sigmoid can be 1 in floating point
 
 
+def exceeded(probabilities: np.ndarray, has_label: np.ndarray, target: float, error: float, usual: int) -> float:
+    """The lowest threshold of one label, to be exceeded, whose precision is at least the target; 1 if there is none.
+
+    As of `lowest_threshold`. The first candidate has a quarter of the rows that get the label without a threshold of
+    its own, `usual`, or as many as can pass the test.
+    """
+    return lowest_threshold(probabilities.astype(float), has_label, target, error, -(-usual // FIRST))
+
+
 def precision_thresholds(probabilities: np.ndarray, labels: np.ndarray, target: float) -> np.ndarray:
     """The thresholds of several labels (C,): with certainty 0.95, the precision of each is at least the target, else
     1.
 
     The probability of an error is divided among the labels (Bonferroni). No labels share a threshold: the test needs
-    independent decisions, and those about several labels of one text are not. The first candidate has a quarter of the
-    rows that get the label at 0.5, or as many as can pass the test.
+    independent decisions, and those about several labels of one text are not.
     """
     error = (1 - CERTAINTY) / labels.shape[1]
-    exceeded = [
-        lowest_threshold(each.astype(float), own == 1, target, error, -(-int((each >= HALF).sum()) // FIRST))
+    limits = [
+        exceeded(each, own == 1, target, error, int((each >= HALF).sum()))
         for each, own in zip(probabilities.T, labels.T, strict=True)
     ]
-    return np.nextafter(exceeded, 1)  # a label is predicted at its threshold, not only above it
+    return np.nextafter(limits, 1)  # a label is predicted at its threshold, not only above it
+
+
+def reachable_for_label(probabilities: np.ndarray, has_label: np.ndarray, target: float, usual: int) -> float | None:
+    """The highest precision of one label below the target, in hundredths, that its rows can show; None for none."""
+    for hundredths in range(math.ceil(target * 100 - 1e-9) - 1, 0, -1):
+        if exceeded(probabilities, has_label, hundredths / 100, 1 - CERTAINTY, usual) < 1:
+            return hundredths / 100
+    return None
 
 
 def reachable_precisions(probabilities: np.ndarray, labels: np.ndarray, target: float) -> list[float | None]:
@@ -188,21 +299,16 @@ def reachable_precisions(probabilities: np.ndarray, labels: np.ndarray, target: 
 def precision_numbers(
     probabilities: np.ndarray, labels: np.ndarray, thresholds: np.ndarray, names: Sequence[str], target: float
 ) -> dict[str, Any]:
-    """What metrics.json says of the thresholds: each label with its precision, Wilson's interval, and recall.
+    """What metrics.json says of the thresholds: each label with `label_numbers`.
 
     Where nothing reaches the target, "reachable" is the highest precision that is reached.
     """
     decided, reachable = decided_at(probabilities, thresholds), None
     each: dict[str, dict[str, Any]] = {}
     for number, name in enumerate(names):
-        rows, predicted = int(labels[:, number].sum()), int(decided[:, number].sum())
-        right = int((decided[:, number] & (labels[:, number] == 1)).sum())
-        each[name] = {
-            "threshold": float(thresholds[number]), "rows": rows, "predicted": predicted,
-            "precision": right / predicted if predicted else None,
-            "precision_interval": list(wilson_interval(right, predicted)) if predicted else None,
-            "recall": right / rows if rows else None,
-        }  # fmt: skip
+        own, chosen = labels[:, number] == 1, decided[:, number]
+        counted = label_numbers(int(chosen.sum()), int((chosen & own).sum()), int(own.sum()), len(labels))
+        each[name] = {"threshold": float(thresholds[number]), **counted}
         if thresholds[number] == 1:
             reachable = reachable or reachable_precisions(probabilities, labels, target)
             each[name]["reachable"] = reachable[number]
