@@ -51,6 +51,19 @@ def run(place) -> Path:
 
 
 @pytest.fixture(scope="session")
+def abstaining_run(place, tmp_path_factory):
+    """A run whose estimate says that a part of the texts can be decided."""
+    folder = tmp_path_factory.mktemp("abstaining")
+    rows = [(f"{text} {text} {number}", label) for number, (text, label) in enumerate(labelled_rows(90))]
+    data = write_csv(folder / "rows.csv", rows)
+    options = ["--test", place.test, "--set", "validation_share=0", "--estimate", "folds:2", "--set",
+               "calibrate=true", "--method", "plain", "--learning-rate", "0.02", "--steps", "40",
+               "--target-precision", "0.7"]  # fmt: skip
+    assert main(place.train(*options, "--output", folder / "run", data=data)) == 0
+    return folder / "run"
+
+
+@pytest.fixture(scope="session")
 def exported(run) -> dict[str, Path]:
     """Folders of the exports of the run: in float32, and in int8 whatever it costs."""
     return exports_of(run)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pyarrow.parquet
@@ -10,7 +11,6 @@ from test_bad_input import refused
 
 from labelled import labelled_rows, write_csv
 from salience import Predictor
-from salience.cli.main import main
 from salience.scores.calibration import with_temperature
 from salience.scores.thresholds import find_thresholds
 
@@ -18,16 +18,8 @@ TEST = labelled_rows(30, seed=1)
 
 
 @pytest.fixture(scope="module")
-def run(place, tmp_path_factory):
-    """A run whose estimate says that a part of the texts can be decided."""
-    folder = tmp_path_factory.mktemp("abstaining")
-    rows = [(f"{text} {text} {number}", label) for number, (text, label) in enumerate(labelled_rows(90))]
-    data = write_csv(folder / "rows.csv", rows)
-    options = ["--test", place.test, "--set", "validation_share=0", "--estimate", "folds:2", "--set",
-               "calibrate=true", "--method", "plain", "--learning-rate", "0.02", "--steps", "40",
-               "--target-precision", "0.7"]  # fmt: skip
-    assert main(place.train(*options, "--output", folder / "run", data=data)) == 0
-    return folder / "run"
+def run(abstaining_run):
+    return abstaining_run
 
 
 @pytest.fixture
@@ -63,6 +55,19 @@ def test_the_thresholds_are_those_of_the_rows_of_the_estimate(run):
     assert (found["rows"], found["decided"], found["coverage"]) == (90, decided.sum(), decided.mean())
     assert found["precision"] == (final.argmax(1) == labels)[decided].mean() >= 0.7
     assert found["coverage_interval"][0] <= found["coverage"] <= found["coverage_interval"][1]
+
+
+def test_a_finished_run_gets_the_thresholds_of_a_training_for_them(run, salience, tmp_path):
+    copied = tmp_path / "run"
+    shutil.copytree(run, copied)
+    (copied / "abstention.json").unlink()
+    metrics = json.loads((run / "metrics.json").read_text())
+    (copied / "metrics.json").write_text(json.dumps({**metrics, "abstention": None}))
+    answer = salience("thresholds", copied, "--target-precision", "0.7", "--save")
+    assert answer.code == 0 and "predict abstains below thresholds for a precision of 0.7" in answer.out
+    assert json.loads((copied / "metrics.json").read_text()) == metrics
+    for name in ("abstention.json", "README.md", "manifest.json", "config.json"):
+        assert (copied / name).read_bytes() == (run / name).read_bytes()
 
 
 def test_predict_decides_the_test_rows_that_the_run_reports(run, place, salience, tmp_path):

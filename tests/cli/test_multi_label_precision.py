@@ -1,6 +1,7 @@
 """`salience train --target-precision` on texts with several labels, as a user meets it."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -40,6 +41,25 @@ def test_the_thresholds_are_those_of_the_rows_of_the_estimate(run):
     assert estimate["micro_f1_at_thresholds"] == pytest.approx(right)
     assert [estimate["label_precision"]["labels"][name]["predicted"] for name in names] == decided.sum(0).tolist()
     assert not (run / "abstention.json").exists()
+
+
+def test_a_finished_run_gets_the_thresholds_of_a_training_for_them(run, salience, tmp_path):
+    """From a run without: its thresholds are 0.5, and nothing in the folder is decided by others."""
+    copied = tmp_path / "run"
+    shutil.copytree(run, copied)
+    metrics, config = (json.loads((run / name).read_text()) for name in ("metrics.json", "config.json"))
+    before = {each: value for each, value in metrics["estimate"].items() if each != "label_precision"}
+    (copied / "metrics.json").write_text(json.dumps({**metrics, "estimate": before, "labels": {}}))
+    (copied / "config.json").write_text(json.dumps(config | {"label_thresholds": None}))
+    for name in ("out_of_fold.npz", "probabilities.npz"):
+        with np.load(run / name) as arrays:
+            np.savez(copied / name, **{**arrays, "decided": arrays["probabilities"] >= 0.5})
+    answer = salience("thresholds", copied, "--target-precision", "0.8", "--save")
+    assert answer.code == 0 and "labels reach it with 95 % certainty" in answer.out
+    assert json.loads((copied / "metrics.json").read_text()) == metrics
+    assert json.loads((copied / "config.json").read_text()) == config
+    for name in ("README.md", "predictions.jsonl", "out_of_fold.jsonl", "out_of_fold.npz", "probabilities.npz"):
+        assert (copied / name).read_bytes() == (run / name).read_bytes(), name
 
 
 def test_predict_gives_the_labels_that_reach_their_threshold(run, salience):

@@ -98,6 +98,24 @@ def test_thresholds_go_with_the_model(hub, run, salience, tmp_path):
     assert hub.files[NAME]["abstention.json"] == b"{}"
 
 
+def test_a_saved_threshold_goes_with_the_model(hub, run, salience, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    name = package.load(run, device="cpu").labels[1]
+    assert salience("thresholds", tmp_path / "run", "--label", name, "--recall", "1", "--save").code == 0
+    assert salience("push", tmp_path / "run", NAME).code == 0
+    there = tmp_path / "there"
+    there.mkdir()
+    for file, content in hub.files[NAME].items():
+        (there / file).write_bytes(content)
+    texts = ["a match and a cup", "a song", "salt"]
+    expected = package.load(tmp_path / "run", device="cpu").predict(texts)
+    assert package.load(there, device="cpu").predict(texts) == expected
+    assert name in expected != package.load(run, device="cpu").predict(texts)
+    card = " ".join(hub.files[NAME]["README.md"].decode().split())
+    threshold = json.loads((there / "config.json").read_text())["predicted_from"][name]
+    assert f'"{name}" is predicted from {threshold} on' in card and "transformers does not read it" in card
+
+
 def test_a_run_that_used_what_is_retired_has_a_card(hub, run, salience, tmp_path):
     shutil.copytree(run, tmp_path / "run")
     recipe = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text(encoding="utf-8"))

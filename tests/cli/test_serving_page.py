@@ -9,6 +9,7 @@ import shlex
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import salience as package
@@ -104,6 +105,27 @@ def test_thresholds_are_applied_as_by_predict(exported, client):
     assert [row["predicted"] for row in found] == expected["predicted"].tolist()
     assert [row["most_probable"] for row in found] == expected["most_probable"].tolist()
     assert 0 < sum(row["predicted"] is None for row in found) < 20
+
+
+def test_a_label_with_a_threshold_of_its_own_is_predicted_as_by_the_run(run, place, salience, tmp_path):
+    """By the server, by an export that is loaded, and by the run: at the probability of one of the texts."""
+    texts = [text for text, _ in labelled_rows(20, seed=3)]
+    labels = package.load(run, device="cpu").labels
+    shutil.copytree(run, tmp_path / "run")
+    own = np.sort(package.load(run, device="cpu").predict_proba(texts)[:, 0].astype(float))
+    config = json.loads((run / "config.json").read_text())
+    changed = config | {"predicted_from": {labels[0]: (own[9] + own[10]) / 2}}
+    (tmp_path / "run" / "config.json").write_text(json.dumps(changed))
+    assert main(["export", str(tmp_path / "run"), "--output", str(tmp_path / "export")]) == 0
+    expected = package.load(tmp_path / "run", device="cpu").predict(texts)
+    assert 0 < sum(label == labels[0] for label in expected) < 20
+    assert package.load(tmp_path / "export").predict(texts) == expected
+    assert package.Predictor(tmp_path / "export")({"text": texts})["predicted"].tolist() == expected
+    (tmp_path / "container").mkdir()
+    with served(tmp_path / "export", tmp_path / "container") as client:
+        found = asked(client, texts)
+    assert [row["predicted"] for row in found] == expected
+    assert all(row["probability"] == row["probabilities"][row["predicted"]] for row in found)
 
 
 def test_requests_at_the_same_time(client):

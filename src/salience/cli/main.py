@@ -24,8 +24,8 @@ from salience.processes import keep_freed_memory, world_size
 
 # Each is a function in a file of its name.
 COMMANDS = (
-    "audit", "encoders", "train", "describe", "report", "test", "predict", "distill", "suggest", "export", "push",
-    "compare", "explain", "demo", "demo_data", "faithfulness", "methods", "reproduce",
+    "audit", "encoders", "train", "describe", "report", "test", "thresholds", "predict", "distill", "suggest",
+    "export", "push", "compare", "explain", "demo", "demo_data", "faithfulness", "methods", "reproduce",
 )  # fmt: skip
 USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
 # How a command that was interrupted is continued; the others begin again.

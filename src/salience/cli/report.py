@@ -70,9 +70,10 @@ def confused_lines(run: Run) -> list[str]:
     """The most confused pairs of classes in one line for a terminal; empty if there are no errors."""
     from sklearn.metrics import confusion_matrix
 
+    from salience.scores.labels import labels_of
     from salience.scores.metrics import confused_pairs
 
-    if run.predictions is None or run.predictions.decided is not None:
+    if run.predictions is None or labels_of(run.predictions.labels).several:
         return []
     matrix = confusion_matrix(run.predictions.labels, run.predictions.predicted, labels=range(len(run.labels)))
     pairs = [

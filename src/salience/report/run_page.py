@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from salience.classify import TextClassifier
-from salience.data.texts import Texts
 from salience.errors import InputError, one_line
 from salience.explainers.class_words import LEAST, KeptWords, words_by_class
 from salience.explainers.explain import explain_texts, explain_unasked
@@ -34,14 +33,15 @@ from salience.report.page import (
     joined,
     page_of,
 )
-from salience.report.pictures import BLUE, COLOURS, GREY, GRID, Drawing, HoverTexts, Marks
-from salience.runs.results import Run, read_rows
-from salience.runs.sentences import left_out, precision_sentences, training_rows_among
+from salience.report.pictures import BLUE, COLOURS, DARK, GREY, GRID, Drawing, HoverTexts, Marks
+from salience.runs.folder import OUT_OF_FOLD
+from salience.runs.results import Run, read_out_of_fold, read_rows, texts_of
+from salience.runs.sentences import label_threshold_sentences, left_out, precision_sentences, training_rows_among
 from salience.scores.intervals import Score
 from salience.scores.labels import ERRORS, ONE_LABEL, SEVERAL_LABELS, labels_of
 from salience.scores.metrics import HALF, confused_pairs
 from salience.scores.predictions import Predictions
-from salience.scores.thresholds import cross_thresholds
+from salience.scores.thresholds import Curve, cross_thresholds
 
 MANY_CLASSES = 25  # classes from which on a table is folded
 MATRIX, PAIRS = 20, 20  # classes of a confusion matrix at most; pairs that are shown in place of a larger one
@@ -55,6 +55,8 @@ COLUMNS = {
     "rows": "rows", "predicted": "predicted", "precision": "precision", "recall": "recall", "f1": "F1",
     "average_precision": "average precision", "log_loss": "log loss", "threshold": "threshold",
 }  # fmt: skip
+DRAWN, POINTS_OF_CURVE = 8, 150  # labels whose thresholds are drawn at most, and points of each curve
+OF_THRESHOLD = {"precision": "precision", "recall": "recall", "share": "share of all rows"}
 LOSSES = {"loss": "training loss", "validation_log_loss": "validation log loss"}
 CURVES = {
     "validation_accuracy": "accuracy", "validation_macro_f1": "macro-F1", "validation_micro_f1": "micro-F1",
@@ -125,11 +127,12 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
     else:
         if classifier is not None and classifier.labels != run.labels:
             raise InputError(f"{run.folder}: the model has other labels than {run.judged_file}: train it again")
-        several, calibration = judged.decided is not None, calibration_of(run, judged)
+        several, calibration = labels_of(judged.labels).several, calibration_of(run, judged)
         sections = [
             Section("scores", "Scores", [rows_in_words(run, judged), *scores_of(run, judged, calibration)]),
             Section("labels", "Labels", labels_of_run(run)),
             Section("confusions", "Classes", [] if several else classes_of(run.labels, judged)),
+            Section("thresholds", "Thresholds", thresholds_of(run)),
             Section("reliability", "Reliability", reliability_of(judged, calibration)),
         ]
     sections.append(Section("curves", "Training", curves_of(run)))
@@ -192,12 +195,13 @@ def scores_of(run: Run, judged: Predictions, calibration: Calibration) -> list[B
     There is a row for the model without temperature, or with thresholds of the labels, if its scores differ.
     """
     name = "models like this one" if run.judge == "estimate" else "this model"
-    several, labels, groups, seed = judged.decided is not None, judged.labels, judged.groups, int(run.recipe["seed"])
+    labels, groups, seed = judged.labels, judged.groups, int(run.recipe["seed"])
     kind, deployed = labels_of(labels), calibration.deployed
+    several = kind.several
     scaled = deployed is not judged.probabilities
     models = {name: kind.scored(deployed, labels, kind.decisions(deployed), groups, seed)}
     if scaled and not several:
-        before = kind.scored(judged.probabilities, labels, judged.decisions, groups, seed)
+        before = kind.scored(judged.probabilities, labels, kind.decisions(judged.probabilities), groups, seed)
         models[f"{name}, before the temperature"] = before
     if judged.decided is not None and (judged.decided != kind.decisions(deployed)).any():
         models[f"{name}, thresholds of the labels"] = kind.scored(deployed, labels, judged.decided, groups, seed)
@@ -252,14 +256,15 @@ def labels_of_run(run: Run) -> list[Block]:
         "Rows have the label, and predicted ones get it. Thresholds are the probabilities from which on the model "
         "predicts a label."
     )
-    if run.judge == "estimate" and not precise:
+    if run.judge == "estimate" and not precise and "label_threshold" not in run.metrics:
         about += " Here each half of the rows is decided by the thresholds that are best on the other half."
     return [Table(["label", *COLUMNS.values()], rows), about, *(f"{joined('', line)}." for line in precise)]
 
 
 def classes_of(labels: list[str], judged: Predictions) -> list[Block]:
     """The confusion matrix, or the most confused pairs if there are too many classes; and a row for each class."""
-    counts = ONE_LABEL.confusion(judged.probabilities[None], judged.labels)
+    decided = judged.decisions.astype(float)
+    counts = ONE_LABEL.confusion(decided[None], judged.labels)
     blocks: list[Block] = []
     if len(labels) <= MATRIX:
         about = (
@@ -274,7 +279,7 @@ def classes_of(labels: list[str], judged: Predictions) -> list[Block]:
         ]
         head = ["label", "prediction", "rows", "of the label"]
         blocks += [Title("The most confused classes"), Table(head, named, {1})]
-    found = ONE_LABEL.class_scores(judged.probabilities, judged.labels)
+    found = ONE_LABEL.class_scores(decided, judged.labels)
     predicted, of_classes = np.bincount(judged.predicted, minlength=len(labels)), []
     for number, label in enumerate(labels):
         support = int(found["support"][number])
@@ -314,6 +319,69 @@ def reliability_of(judged: Predictions, calibration: Calibration) -> list[Block]
         Figure(joined("", RELIABILITY[kind.several]), diagrams),
         Table(["calibration error", "bins of equal width", "bins of equal mass"], rows),
     ]
+
+
+def thresholds_of(run: Run) -> list[Block]:
+    """What labels are by their thresholds, on the rows of the estimate; empty without these, and where none has it."""
+    if not (run.folder / OUT_OF_FOLD[1]).is_file():
+        return []
+    found = read_out_of_fold(run.folder, "the report")
+    probabilities, labels = found.independent(int(run.recipe["seed"]))
+    right = labels_of(labels).right(labels, len(found.names))
+    frequent = np.argsort(-right.sum(0), kind="stable")[:DRAWN].tolist()
+    saved = run.metrics.get("label_threshold", {})
+    if saved and (kept := found.names.index(saved["label"])) not in frequent:
+        frequent[-1] = kept
+    figures = []
+    for number in frequent:
+        if (own := right[:, number]).any():
+            name = found.names[number]
+            drawing = threshold_drawing(
+                Curve.of(probabilities[:, number], own), saved if name == saved.get("label") else {}
+            )
+            figures.append(Figure(name, drawing))
+    if not figures:
+        return []
+    which = "" if len(frequent) == len(found.names) else f" Shown are {len(frequent)} of {len(found.names)} labels."
+    about = (
+        f"What a label is if it is predicted from a threshold on, by {len(labels):,} rows of the estimate, each "
+        "predicted by a model that was trained without it. Bands are Wilson's 95 % intervals; they are pointwise: "
+        f"each holds at its own threshold, and the best of many looks better than it is.{which} salience thresholds "
+        "has the numbers, and finds a threshold for a precision, a recall or a cost."
+    )
+    lines = [f"{joined('', line)}." for line in label_threshold_sentences(run.metrics)]
+    if lines and not labels_of(labels).several:
+        lines.append("Scores, classes and errors on this page are of the most probable label, as they were kept.")
+    return [about, Grid(figures), *lines]
+
+
+def threshold_drawing(curve: Curve, saved: Mapping[str, Any]) -> Drawing:
+    """Precision, recall and share of the predicted rows over the threshold, and the one that is saved."""
+    places = np.unique(np.linspace(0, len(curve.values) - 1, POINTS_OF_CURVE).astype(int)).tolist()
+    values, numbers = curve.values[places], [curve.numbers(place) for place in places]
+
+    def draw(axes: Axes) -> HoverTexts:
+        texts: dict[Marks, list[str]] = {}
+        for (name, title), ink in zip(OF_THRESHOLD.items(), (BLUE, COLOURS[2], GREY), strict=True):
+            heights = [each[name] for each in numbers]
+            # Up to a candidate, rows are decided as by the candidate.
+            (line,) = axes.step(
+                values, heights, ".-", where="post", color=ink, markersize=2, linewidth=1.2, label=title
+            )
+            if name != "share":
+                low, high = zip(*(each[f"{name}_interval"] for each in numbers), strict=True)
+                axes.fill_between(values, low, high, step="post", color=ink, alpha=0.15, linewidth=0)
+            texts[line] = [
+                f"from {value:.4g} on: {title} {height:.3f}" for value, height in zip(values, heights, strict=True)
+            ]
+        if saved:
+            axes.axvline(saved["threshold"], color=DARK, linestyle="--", linewidth=1, label="saved threshold")
+        axes.set(xlabel="threshold", xlim=(0, 1), ylim=(0, 1.02))
+        axes.grid(axis="y", color=GRID, linewidth=0.6)
+        axes.legend(frameon=False, fontsize=8)
+        return texts
+
+    return Drawing(draw, (5.6, 3.0))
 
 
 def curves_of(run: Run) -> list[Block]:
@@ -444,20 +512,14 @@ def decision_thresholds(run: Run, judged: Predictions) -> np.ndarray | None:
     In an estimate, the thresholds of a row are those that are best on the other half of the rows; for a target
     precision, those that all rows have found.
     """
-    if judged.decided is None:
+    if judged.decided is None or not labels_of(judged.labels).several:
         return None
-    if run.judge != "estimate" or "label_precision" in run.metrics["estimate"]:
+    if run.judge != "estimate" or "label_precision" in run.metrics["estimate"] or "label_threshold" in run.metrics:
         own = [run.metrics["labels"][label]["threshold"] for label in run.labels]
         return np.broadcast_to(np.array(own), judged.labels.shape)
     if not run.metrics["estimate"]["label_thresholds"]:
         return np.full(judged.labels.shape, HALF)
     return cross_thresholds(judged.probabilities, judged.labels, judged.groups, int(run.recipe["seed"]))
-
-
-def texts_of(rows: Sequence[Mapping[str, Any]]) -> Texts:
-    """The texts of lines of a run's predictions."""
-    pairs = [row["text_pair"] for row in rows if "text_pair" in row]
-    return Texts([row["text"] for row in rows], pairs or None, rows=[row["row"] for row in rows])
 
 
 def class_words(run: Run, judged: Predictions, classifier: TextClassifier) -> KeptWords | None:

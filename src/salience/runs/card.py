@@ -25,6 +25,7 @@ from salience.runs.sentences import (
     estimate_sentences,
     judge_of,
     judged_scores,
+    label_threshold_sentences,
     own_scores,
     precision_sentences,
     training_rows_among,
@@ -141,9 +142,13 @@ def model_card(
         shared="" if judge is None else training_rows_among(facts, judge),
         estimated=[
             f"{line[0].upper()}{line[1:]}."
-            for line in (*estimate_sentences(metrics), *map(markdown, precision_sentences(metrics)))
+            for line in (
+                *estimate_sentences(metrics),
+                *map(markdown, (*precision_sentences(metrics), *label_threshold_sentences(metrics))),
+            )
         ],
         abstains=[markdown(line) for line in abstention_sentences(metrics)],
+        own_threshold="label_threshold" in metrics and "labels" not in metrics,
         metrics=metrics,
         about=about,
     )

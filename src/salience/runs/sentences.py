@@ -136,12 +136,21 @@ def estimate_sentences(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def with_intervals(scores: Mapping[str, Any]) -> str:
-    """The two scores that have intervals: "accuracy 0.842 [0.758, 0.901], macro-F1 0.830 [0.741, 0.893]"."""
-    return ", ".join(f"{title} {with_interval(scores, name)}" for name, title in labels_in(scores).estimated.items())
+    """The two scores that have intervals: "accuracy 0.842 [0.758, 0.901], macro-F1 0.830 [0.741, 0.893]".
+
+    They are of the decisions by thresholds, if there are such.
+    """
+    named = {
+        name + AT_THRESHOLDS if name + AT_THRESHOLDS in scores else name: title
+        for name, title in labels_in(scores).estimated.items()
+    }
+    return ", ".join(f"{title} {with_interval(scores, name)}" for name, title in named.items())
 
 
 def with_interval(scores: Mapping[str, Any], score: str) -> str:
     """A score with its interval, if it has one: "0.842 [0.758, 0.901]"."""
+    if scores[score] is None:
+        return "undefined"
     bounds = scores[f"{score}_interval"]
     interval = "" if bounds is None else f" [{bounds[0]:.3f}, {bounds[1]:.3f}]"
     return f"{scores[score]:.3f}{interval}"
@@ -149,7 +158,7 @@ def with_interval(scores: Mapping[str, Any], score: str) -> str:
 
 def decision_sentences(metrics: Mapping[str, Any]) -> list[str]:
     """What is known of decisions that are held to a target precision."""
-    return [*abstention_sentences(metrics), *precision_sentences(metrics)]
+    return [*abstention_sentences(metrics), *precision_sentences(metrics), *label_threshold_sentences(metrics)]
 
 
 def abstention_sentences(metrics: Mapping[str, Any]) -> list[str]:
@@ -199,3 +208,36 @@ def precision_sentences(metrics: Mapping[str, Any]) -> list[str]:
             "can be stated; predict --threshold predicts them all the same"
         )
     return lines
+
+
+def label_threshold_sentences(metrics: Mapping[str, Any]) -> list[str]:
+    """From where on a label is predicted, and what it gave on the rows that chose it and on test rows; or nothing."""
+    found = metrics.get("label_threshold")
+    if found is None:
+        return []
+    head = f"{quoted(found['label'])} is predicted from {found['threshold']} on"
+    lines = []
+    if "of" in found:
+        lines.append(f"{head}{chosen_by(found)}: on {found['of']:,} rows of the estimate {of_threshold(found)}")
+    if test := found.get("test"):
+        lines.append(f"{head}: on the {test['of']:,} test rows {of_threshold(test)}")
+    return lines
+
+
+def chosen_by(found: Mapping[str, Any]) -> str:
+    """What a threshold of a label was chosen by."""
+    name, asked = next(iter(found["chosen_by"].items()))
+    if name == "precision":
+        return f" for a precision of {asked:g}, which the models of the estimate reach with 95 % certainty"
+    if name == "recall":
+        return f", the highest threshold with a recall of {asked:g}"
+    return (
+        f", where the costs fp={asked['fp']:g}, fn={asked['fn']:g} are lowest: "
+        f"{with_interval(found, 'mean_cost')} a row, and {found['usual_cost']:.3f} without this threshold"
+    )
+
+
+def of_threshold(numbers: Mapping[str, Any]) -> str:
+    """Precision, recall and share of a label with their intervals, as of `label_numbers`."""
+    shown = (f"{name} {with_interval(numbers, name)}" for name in ("precision", "recall"))
+    return f"{', '.join(shown)}, {with_interval(numbers, 'share')} of all rows"

@@ -41,9 +41,6 @@ from salience.scores.thresholds import (
     chosen_decisions,
     find_label_thresholds,
     least_rows,
-    one_row_of_each,
-    precision_numbers,
-    precision_thresholds,
 )
 from salience.training.baselines import baseline_scores
 from salience.training.callbacks import UNTRACKED, Beginning
@@ -527,13 +524,12 @@ def of_all_folds(
         final = with_label_temperature(probabilities, divisor)
         if target is not None:
             # Unlike those with the best F1 they are not cross-fitted: all rows are decided by the thresholds of all.
-            independent = np.arange(len(labels)) if groups is None else one_row_of_each(groups, seed)
-            chosen = final[independent], labels[independent]
-            thresholds = precision_thresholds(*chosen, target)
+            thresholds, metrics["label_precision"] = held_out.label_precision(
+                probabilities, labels, names, target, divisor, groups, seed
+            )
             decided = SEVERAL_LABELS.decisions(final, thresholds)
             metrics |= SEVERAL_LABELS.with_intervals(probabilities, labels, groups, seed, decided)
             metrics["label_thresholds"] = True
-            metrics["label_precision"] = precision_numbers(*chosen, thresholds, names, target)
         elif metrics["label_thresholds"]:
             thresholds = find_label_thresholds(final, labels)
     predictions = Predictions(probabilities, labels, decided, groups, folds.numbers[rows])

@@ -27,6 +27,7 @@ from salience.scores.held_out import decided_scores
 from salience.scores.metrics import each_label
 from salience.scores.predictions import Predictions
 from salience.training.baselines import held_out_scores
+from salience.training.deciding import of_label
 from salience.training.prepare import silent
 from salience.training.recipe import Recipe
 from salience.training.task import checksums, read_task
@@ -54,7 +55,7 @@ def scored_on(
     labels = encode(given, classifier.labels, source, texts.rows or [])
     texts, encoded = replace(texts, labels=labels), classifier.read(texts)
     probabilities = classifier.probabilities(encoded)
-    decided = classifier.decisions(probabilities) if classifier.multi_label else None
+    decided = classifier.decisions(probabilities) if classifier.has_thresholds else None
     predictions = Predictions(probabilities, labels, decided)
     run = read_run(model) if (Path(model).expanduser() / METRICS).is_file() else Run(Path(model), {"seed": 0}, {}, [])
     task = Task(
@@ -132,6 +133,12 @@ def metrics_of(run: Run, classifier: TextClassifier, task: Task, predictions: Pr
     elif (thresholds := read_thresholds(run.folder, task.labels)) is not None and "abstention" in run.metrics:
         values = np.array([thresholds.values[label] for label in task.labels])
         metrics["abstention"] = run.metrics["abstention"] | {"test": decided_scores(probabilities, labels, values)}
+    if classifier.has_thresholds and not classifier.multi_label:
+        number = int(np.flatnonzero(~np.isnan(classifier.thresholds))[0])
+        own = {"label": task.labels[number], "threshold": float(classifier.thresholds[number])}
+        kept = run.metrics.get("label_threshold", {})
+        known = kept if own.items() <= kept.items() else own  # else it was not saved by salience
+        metrics["label_threshold"] = known | {"test": of_label(predictions, number)}
     return metrics
 
 

@@ -42,8 +42,9 @@ thresholds = None  # in the order of the labels
 if several:  # from these probabilities on, labels are predicted
     chosen = config.get("label_thresholds") or dict.fromkeys(labels, 0.5)
     thresholds = numpy.array([chosen[label] if chosen[label] < 1 else numpy.inf for label in labels])  # 1: never
-elif (FOLDER / "abstention.json").exists():  # of `salience train --target-precision`
+elif (FOLDER / "abstention.json").exists():  # of --target-precision
     thresholds = numpy.array([read("abstention.json")["thresholds"][label] for label in labels])
+own = None if several else config.get("predicted_from")  # one label and its threshold, from which on it is predicted
 pairs = reads["pairs"]  # None: it is not known whether the model was trained on pairs of texts
 tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
 tokenizer.enable_truncation(reads["max_length"])
@@ -91,6 +92,11 @@ def labels_of(probabilities: numpy.ndarray) -> dict[str, Any]:
 def answer(shares: numpy.ndarray) -> dict[str, Any]:
     """The answer for a text with the probabilities `shares` (C,); no label is predicted below its threshold."""
     best = int(shares.argmax())
+    if own:
+        ((label, threshold),) = own.items()
+        number, others = labels.index(label), shares.copy()
+        others[number] = -1
+        best = number if float(shares[number]) >= threshold else int(others.argmax())
     decided = thresholds is None or shares[best] > thresholds[best]
     said = {} if thresholds is None else {"most_probable": labels[best]}
     probabilities = dict(zip(labels, shares.tolist(), strict=True))
