@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from salience.explainers.class_words import KeptWords
 
 FONTS = ["system-ui", "sans-serif"]  # installed ones, so that none is downloaded
+WRAPPED = ".output-class, td { overflow-wrap: anywhere }"  # long labels in a small window
 HOSTS = ("127.0.0.1", "localhost")
 # gradio's page has inline scripts and styles, and evaluates templates. Nothing is loaded from or sent to other hosts.
 POLICY = (
@@ -75,7 +76,8 @@ def launch(page, **settings):
     for name in ("NO_PROXY", "no_proxy"):  # a proxy cannot reach a page that answers this machine only
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), *HOSTS]))
     return page.launch(
-        server_name="127.0.0.1", share=False, theme=gradio.themes.Default(font=FONTS, font_mono=["monospace"]),
+        server_name="127.0.0.1", share=False, css=WRAPPED,
+        theme=gradio.themes.Default(primary_hue="blue", font=FONTS, font_mono=["monospace"]),
         app_kwargs={"middleware": [Middleware(LocalOnly)]}, **settings,
     )  # fmt: skip
 

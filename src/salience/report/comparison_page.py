@@ -18,6 +18,7 @@ from salience.explainers.explanation import Explanation
 from salience.report.comparison_pictures import (
     RELIABILITY,
     confusion_matrix,
+    forest,
     gain_against_cost,
     learning_curves,
     reliability_diagrams,
@@ -36,6 +37,7 @@ from salience.report.page import (
     Section,
     Table,
     Title,
+    has_signs,
     in_terminal,
     joined,
     markdown_of,
@@ -45,7 +47,7 @@ from salience.report.terminal import literal
 from salience.scores.labels import IN_PERCENT
 from salience.scores.metrics import confused_pairs
 
-FOLDED = 12  # verdicts, and classes, from which on they are folded
+FOLDED = 12  # classes from which on they are folded
 MOST_CLASSES = 12  # of confusion matrices; of more classes, the most confused pairs are shown
 LISTED_PAIRS = 10  # of classes that are confused, for each method
 FIRST, WIDEST = 4, 3  # scores, and methods in a table of measures, that fit into a terminal; the report has all
@@ -93,15 +95,57 @@ def comparison_page(comparison: Comparison, title: str) -> str:
         comparison: what it shows.
         title: a title as plain text.
     """
-    found = verdicts(comparison)
-    before = [Lines(found, f"{len(found)} verdicts in words" if len(found) > FOLDED else "")]
     about, explainer = about_of(comparison), comparison.heat_maps.explainer
-    return page_of(title, about, sections_of(comparison), "comparison.css", before, explainer)
+    before = [*beginning(comparison), about]
+    return page_of(title, "", sections_of(comparison), "comparison.css", before, explainer)
 
 
 def comparison_markdown(comparison: Comparison, title: str) -> str:
     """The report as Markdown of GitHub. Every value is escaped. Arguments as of `comparison_page`."""
-    return markdown_of(title, about_of(comparison), sections_of(comparison), [Lines(verdicts(comparison))])
+    return markdown_of(title, about_of(comparison), sections_of(comparison), beginning(comparison))
+
+
+def beginning(comparison: Comparison) -> list[Block]:
+    """A verdict on each method, a forest plot of the differences for each size, and the verdicts one by one."""
+    score, every = comparison.scoring.main_title, verdicts(comparison)
+    judged = judged_together(comparison)
+    short = [in_short(method, judged, comparison.baseline) for method in next(iter(judged.values()))]
+    caption = f"difference to {comparison.baseline} in {score}; filled: beyond chance"
+    plots = [
+        Figure(joined(title, caption), forest(differences, comparison.baseline, score))
+        for title, differences in judged.items() if differences
+    ]  # fmt: skip
+    if len(every) == len(short):  # in full, where there is one of each method
+        return [Lines(every), Grid(plots)]
+    return [Lines(short), Grid(plots), Lines(every, f"{len(every)} verdicts in words")]
+
+
+def judged_together(comparison: Comparison) -> dict[str, dict[str, PairedDifference]]:
+    """The differences in the main score by what they are of: over the data sets where there are several."""
+    if comparison.over_data_sets:
+        return {each.title: each.here for each in comparison.over_data_sets}
+    return {
+        each.title: {method: found[each.scoring.main] for method, found in each.differences.items()}
+        for each in comparison.conditions
+    }
+
+
+def in_short(method: str, judged: dict[str, dict[str, PairedDifference]], baseline: str) -> str:
+    """One line on a method over all sizes: where it differs from the baseline beyond chance."""
+    found = {title: differences[method] for title, differences in judged.items()}
+    parts = []
+    for words, beyond in (("better", lambda mean: mean > 0), ("worse", lambda mean: mean < 0)):
+        own = [
+            f"{title}: {each.mean:+.1f} points" if title else f"{each.mean:+.1f} points"
+            for title, each in found.items() if each.beyond_chance and beyond(each.mean)
+        ]  # fmt: skip
+        if own:
+            parts.append(f"{words} than {baseline} beyond chance ({', '.join(own)})")
+    rest = [title for title, each in found.items() if not each.beyond_chance]
+    if rest:
+        where = f" with {', '.join(rest)}" if parts else ""
+        parts.append(f"no difference to {baseline} that this many runs can show{where}")
+    return f"{method}: {'; '.join(parts)}"
 
 
 def about_of(comparison: Comparison) -> str:
@@ -229,7 +273,9 @@ def titled(title: str) -> list[Block]:
 def methods_of(comparison: Comparison) -> list[Block]:
     """The tables of each condition, and all of its runs as a picture."""
     score = comparison.scoring.main_title
-    blocks: list[Block] = ["Of each score, the best mean is bold and named best, whether or not it is beyond chance."]
+    blocks: list[Block] = [
+        "A mean is bold and named best where it is better than those of all other methods beyond chance."
+    ]
     for results in comparison.conditions:
         rows = results.test_rows
         blocks += [Title(f"{results.title}: {rows}" if results.title else rows), board(results)]
@@ -297,14 +343,23 @@ def columns_of(results: ConditionResults) -> dict[str, list[Column]]:
 
 
 def best_methods(results: ConditionResults, score: str) -> set[str]:
-    """The methods with the best mean of a score; none if all are equal. Methods without the score do not count."""
-    means = {
-        method: float(np.mean(scores[score]))
-        for method, scores in results.scores.items() if np.isfinite(scores.get(score, np.nan)).all()
+    """The method whose score is better than all others' beyond chance, if there is one.
+
+    The intervals of the differences to the baseline hold together, so that methods whose intervals lie apart differ
+    beyond chance. No claim is made about references; one with a better mean leaves none best.
+    """
+    sign = -1 if score in LOWER_IS_BETTER else 1
+    bounds = {results.baseline: (0.0, 0.0)}
+    for method, found in results.differences.items():
+        if score not in found or (low := found[score].low) is None or (high := found[score].high) is None:
+            return set()
+        bounds[method] = (low, high) if sign > 0 else (-high, -low)
+    references = [sign * own[score] for own in results.references.values() if score in own]
+    return {
+        method for method, (low, _) in bounds.items()
+        if len(bounds) > 1 and all(low > high for other, (_, high) in bounds.items() if other != method)
+        and all(low > mean for mean in references)
     }  # fmt: skip
-    best = (min if score in LOWER_IS_BETTER else max)(means.values(), default=0)
-    found = {method for method, mean in means.items() if mean == best}
-    return set() if len(found) == len(means) else found
 
 
 def spread_of(results: ConditionResults, method: str, score: str) -> str:
@@ -362,7 +417,10 @@ def confusions_of(predictions: SeedPredictions) -> list[Block]:
     ]  # fmt: skip
     head = ["method", "label", "prediction", "test rows", "of the label"]
     if predictions.confusions and len(labels) <= MOST_CLASSES:
-        caption = joined(title, "test rows by label (row) and prediction (column), mean over seeds; errors are red.")
+        caption = joined(
+            title,
+            "test rows by label (row) and prediction (column), mean over seeds; right answers are blue, errors red.",
+        )
         matrices = [confusion_matrix(method, labels, counts) for method, counts in predictions.confusions.items()]
         return [caption, Grid(matrices), *([Table(head, rows, {1, 2}, in_place=True)] if rows else [])]
     return (
@@ -382,7 +440,8 @@ def about_heat_maps(heat_maps: HeatMaps, several: bool) -> list[Block]:
         f"Heat maps: the model of each method with seed {heat_maps.seed}, {what} probability, and the words with "
         f"their scores by the explainer {heat_maps.explainer}, as of salience explain."
     )
-    return [Legend(about), *missing]
+    explained = (explanation for of_text in heat_maps.of_texts.values() for explanation in of_text.values())
+    return [Legend(about, has_signs(explained, heat_maps.explainer)), *missing]
 
 
 def disputed_of(predictions: SeedPredictions, baseline: str, heat_maps: HeatMaps) -> list[Block]:

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from salience.comparison.comparison import LearningCurves
+from salience.comparison.paired_difference import PairedDifference
 from salience.comparison.results import ConditionResults
 from salience.comparison.variation import spread
 from salience.report.page import Cell, Table
@@ -19,15 +21,16 @@ from salience.report.pictures import (
     COLOURS,
     DARK,
     GREY,
-    GRID,
     LIGHT,
     MARKERS,
     STYLES,
+    WHITE,
     Drawing,
     HoverTexts,
     Marks,
     drawable,
     legend_beside,
+    name_lines,
 )
 from salience.scores.labels import Bin
 
@@ -39,7 +42,7 @@ RELIABILITY = {
 NAME = 20  # characters of the baseline in the label of an axis, beside which axes need room
 METHOD = 34  # characters of a method above a diagram
 DIAGRAM = 1.7  # inches of a side of a reliability diagram
-WIDTH = 11.0  # inches that pictures fill at most
+WIDTH = 6.0  # inches that pictures fill at most: made smaller, their texts can be read in a window of 400 pixels
 
 
 def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawing:
@@ -68,7 +71,7 @@ def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawi
                 found = results.differences[method][scoring.main]
                 if found.low is not None and found.high is not None:
                     gain.plot([found.low, found.high], [place, place], "-", color=BLUE, linewidth=2)
-                filled = BLUE if found.beyond_chance else "white"  # an interval that includes 0 has an open point
+                filled = BLUE if found.beyond_chance else WHITE  # an interval that includes 0 has an open point
                 (line,) = gain.plot([found.mean], [place], "D", color=BLUE, markerfacecolor=filled, markersize=6)
                 texts[line] = [f"{method}: {found} points"]
         gain.axvline(0, color=GREY, linewidth=1)
@@ -76,12 +79,35 @@ def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawi
         gain.set_yticks([])
         for each in axes:
             each.set_ylim(-0.6, len(methods) - 0.4)
-            each.grid(axis="x", color=GRID, linewidth=0.6)
-        scored.set_xlabel(f"{scoring.main_title} (%): runs, and their mean")
-        gain.set_xlabel(f"difference to {drawable(results.baseline, NAME)} (points): interval, and runs")
+            each.grid(axis="x")
+            each.xaxis.set_major_locator(MaxNLocator(4))
+        scored.set_xlabel(f"{scoring.main_title} (%)")
+        gain.set_xlabel("difference (points)")
         return texts
 
-    return Drawing(draw, (9, 1 + 0.38 * len(methods)), (1, 2))
+    return Drawing(draw, (WIDTH, 1.2 + 0.38 * len(methods)), (1, 2))
+
+
+def forest(differences: Mapping[str, PairedDifference], baseline: str, score: str) -> Drawing:
+    """The difference of each method to the baseline with its interval; a point is filled where it is beyond chance."""
+    methods = list(differences)
+
+    def draw(axes: Axes) -> HoverTexts:
+        texts: dict[Marks, list[str]] = {}
+        for place, (method, found) in zip(range(len(methods) - 1, -1, -1), differences.items(), strict=True):
+            if found.low is not None and found.high is not None:
+                axes.plot([found.low, found.high], [place, place], "-", color=BLUE, linewidth=2)
+            filled = BLUE if found.beyond_chance else WHITE
+            (line,) = axes.plot([found.mean], [place], "D", color=BLUE, markerfacecolor=filled, markersize=6)
+            texts[line] = [f"{method}: {found} points"]
+        axes.axvline(0, color=GREY, linewidth=1)
+        axes.set_yticks(range(len(methods) - 1, -1, -1), labels=methods)
+        axes.set_ylim(-0.6, len(methods) - 0.4)
+        axes.grid(axis="x")
+        axes.set_xlabel(f"difference to {drawable(baseline, NAME)} in {score} (points)")
+        return texts
+
+    return Drawing(draw, (5, 0.8 + 0.32 * len(methods)))
 
 
 def learning_curves(curves: LearningCurves) -> Drawing:
@@ -106,18 +132,18 @@ def learning_curves(curves: LearningCurves) -> Drawing:
         ticks = sorted(set(curves.rows))
         axes.set_xticks(np.log10(ticks), labels=[f"{rows:,}" for rows in ticks])
         axes.set(xlabel="labelled rows (logarithmic axis)", ylabel=f"{curves.score} (%)")
-        axes.grid(axis="y", color=GRID, linewidth=0.6)
-        legend_beside(axes)
+        axes.grid(axis="y")
+        name_lines(axes)
         return texts
 
-    return Drawing(draw, (7.5, 4.2))
+    return Drawing(draw, (WIDTH, 3.8))
 
 
 def gain_against_cost(results: ConditionResults) -> Drawing:
     """The difference in the main score with its interval against the time, as a multiple of the baseline's."""
 
     def draw(axes: Axes) -> HoverTexts:
-        axes.axhline(0, color=GRID, linewidth=1)
+        axes.axhline(0, color=GREY, linewidth=1)
         (line,) = axes.plot([1], [0], "o", color=GREY, label=results.baseline)
         texts: dict[Marks, list[str]] = {line: [f"{results.baseline}: the baseline"]}
         for number, (method, by_score) in enumerate(results.differences.items()):
@@ -131,11 +157,12 @@ def gain_against_cost(results: ConditionResults) -> Drawing:
         axes.set_xlabel(f"time, as a multiple of that of {drawable(results.baseline, NAME)}")
         axes.set_ylabel(f"difference in {results.scoring.main_title} (points)")
         axes.margins(x=0.15)
-        axes.grid(color=GRID, linewidth=0.6)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.grid()
         legend_beside(axes)
         return texts
 
-    return Drawing(draw, (7.5, 4))
+    return Drawing(draw, (WIDTH, 3.6))
 
 
 def reliability_diagrams(methods: Mapping[str, list[Bin]]) -> Drawing:
@@ -174,7 +201,7 @@ def draw_reliability(axes: Axes, left: float, bottom: float, method: str, bins: 
         axes.text(left - 0.05, bottom + at, f"{100 * share:.0f}", ha="right", va="center", fontsize=7)
     axes.text(middle, bottom - 0.22, "confidence (%)", ha="center", va="top", fontsize=7)
     axes.text(left - 0.3, bottom + DIAGRAM / 2, "accuracy (%)", ha="right", va="center", fontsize=7, rotation=90)
-    axes.text(middle, bottom + DIAGRAM + 0.1, drawable(method, METHOD), ha="center", fontsize=8)
+    axes.text(middle, bottom + DIAGRAM + 0.1, drawable(method, METHOD), ha="center", fontsize=9)
     rows = [each.rows for each in bins]
     count = f"{min(rows):,}" if min(rows) == max(rows) else f"{min(rows):,} to {max(rows):,}"
     axes.text(left + DIAGRAM, bottom + 0.04, f"each {count} predictions", ha="right", fontsize=6, color=LIGHT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from salience.explainers.explanation import Explanation, finite
-from salience.report.page import PACKAGE, asset, framed
+from salience.report.page import PACKAGE, asset, framed, has_signs
 from salience.templating import render
 
 
@@ -16,7 +16,9 @@ def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
         explanations: explanations by the same explainers for the same labels; they are read once.
     """
     rows, labels, explainers, counted = [], [], [], "texts"
+    signed: dict[str, bool] = {}
     for explanation in explanations:
+        signed |= {name: signed.get(name, False) or has_signs([explanation], name) for name in explanation.scores}
         labels, explainers = explanation.labels, list(explanation.scores)
         if explanation.decided is not None:
             counted = "decisions"  # of which a text can have several
@@ -28,6 +30,8 @@ def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
             "probabilities": [finite(round(float(value), 4)) for value in explanation.probabilities],
             "scores": [[finite(float(f"{value:.3g}")) for value in scores] for scores in explanation.scores.values()],
         })  # fmt: skip
-    data = {"labels": labels, "explainers": explainers, "counted": counted, "rows": rows}
+    data = {
+        "labels": labels, "explainers": explainers, "signed": [*signed.values()], "counted": counted, "rows": rows
+    }  # fmt: skip
     body = render(PACKAGE, "explanations.html.jinja", title=title, data=data)
     return framed(title, asset("blocks.css") + asset("explanations.css"), body, asset("explanations.js"))

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from salience.faithfulness.results import Estimate, Evaluation
 from salience.report.page import Block, Cell, Figure, Grid, Section, Table, in_terminal, page_of
-from salience.report.pictures import COLOURS, GREY, GRID, STYLES, Drawing, HoverTexts, Marks, legend_beside
+from salience.report.pictures import COLOURS, GREY, STYLES, Drawing, HoverTexts, Marks, name_lines
 from salience.report.terminal import literal
 
 FIRST = 13  # columns of a terminal for an explainer's name
@@ -129,11 +129,11 @@ def accuracy_curves(curves: Mapping[str, Sequence[float]], counted: str) -> Draw
         axes.set_ylim(max(min(values) - margin, 0), min(max(values) + margin, 100))
         axes.set(xlabel=counted, ylabel="accuracy (%)")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-        axes.grid(axis="y", color=GRID, linewidth=0.6)
-        legend_beside(axes)
+        axes.grid(axis="y")
+        name_lines(axes)
         return texts
 
-    return Drawing(draw, (7.5, 4.2))
+    return Drawing(draw, (6, 4))
 
 
 def faithfulness_json(evaluation: Evaluation, about: str) -> dict[str, object]:

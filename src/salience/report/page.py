@@ -7,7 +7,7 @@ nothing but what the page declares.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -27,7 +27,8 @@ PACKAGE = "salience.report"
 SHOWN = 280  # characters of a text; the rest is shown on demand
 LONGEST = 200  # characters of a cell in Markdown
 LISTED = 20  # rows in Markdown of a table that a file has in full
-SAMPLES = (0, 0.25, 0.5, 0.75, 1)  # strengths whose colours a legend of heat maps shows
+# Strengths whose colours a legend of heat maps shows, by whether there are scores against a class.
+SAMPLES = {False: (0, 0.25, 0.5, 0.75, 1), True: (-1, -0.5, 0, 0.5, 1)}
 
 
 class Marked(NamedTuple):
@@ -107,9 +108,40 @@ class Legend(NamedTuple):
     """What heat maps are of, before what their colours mean."""
 
     about: str
+    signed: bool = False  # whether they have scores below 0
 
 
-Block = str | Table | Lines | Title | Figure | Grid | Lists | Card | Legend  # a `str` is a paragraph
+class Verdict(NamedTuple):
+    """The sentence that a page is about."""
+
+    text: str
+
+
+class Facts(NamedTuple):
+    """What is known of the subject of a page, by name."""
+
+    facts: Sequence[tuple[str, str]]
+
+
+class Decisions(NamedTuple):
+    """Rows that a person decides about, as a csv file that the page's script saves has them.
+
+    `choices` are what the column "decision" can have, each with what a reader sees.
+    """
+
+    rows: Sequence[Mapping[str, str]]
+    choices: Sequence[tuple[str, str]]
+
+
+class Folded(NamedTuple):
+    """Blocks that only some readers look for, below a title."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+# A `str` is a paragraph.
+Block = str | Table | Lines | Title | Figure | Grid | Lists | Card | Legend | Verdict | Facts | Decisions | Folded
 
 
 class Section(NamedTuple):
@@ -157,7 +189,7 @@ def framed(title: str, style: str, body: str, script: str = "") -> str:
 
 def page_of(
     title: str, about: str, sections: Sequence[Section], style: str = "", before: Sequence[Block] = (),
-    explainer: str = "",
+    explainer: str = "", script: str = "",
 ) -> str:  # fmt: skip
     """A page of sections as HTML. The same values give the same page.
 
@@ -168,10 +200,12 @@ def page_of(
         style: name of a style sheet in `templates/` beside those of all pages.
         before: blocks before the first section.
         explainer: of the explanations in cards.
+        script: name of a script in `templates/`; empty for none.
     """
     styles = Styles()
     body = body_of(title, about, sections, before, explainer, styles)
-    return framed(title, asset("blocks.css") + (asset(style) if style else "") + styles.sheet(), body)
+    sheet = asset("blocks.css") + (asset(style) if style else "") + styles.sheet()
+    return framed(title, sheet, body, asset(script) if script else "")
 
 
 def body_of(
@@ -188,7 +222,7 @@ def body_of(
 
     return render(
         PACKAGE, "blocks.html.jinja", title=title, about=about, before=before, sections=sections, svg=svg, cut=cut,
-        kind=lambda block: type(block).__name__, shade=styles.shade, share=styles.share, samples=SAMPLES,
+        kind=lambda block: type(block).__name__, shade=styles.shade, share=styles.share, samples=SAMPLES.get,
         heat_map=lambda explanation: heat_map(explanation, explainer, styles),
     )  # fmt: skip
 
@@ -205,6 +239,11 @@ def cut(text: str, longest: int = SHOWN) -> tuple[str, str]:
     end = text.rfind(" ", longest // 2, longest + 1)
     end = longest if end < 0 else end
     return text[:end], text[end:]
+
+
+def has_signs(explanations: Iterable[Explanation], explainer: str) -> bool:
+    """Whether a word speaks against its class: an explainer without signed scores has none."""
+    return any((explanation.scores[explainer] < 0).any() for explanation in explanations)
 
 
 def heat_map(explanation: Explanation, explainer: str, styles: Styles) -> dict[str, Any]:
@@ -246,6 +285,8 @@ def in_markdown(blocks: Sequence[Block]) -> Iterator[str]:
             yield "\n".join(lines)
             if more := len(block.rows) - len(shown):
                 yield f"{more:,} more are in {block.file}."
+        elif isinstance(block, Folded):
+            yield from in_markdown(block.blocks)
         elif isinstance(block, str):
             yield line_of(block)
 

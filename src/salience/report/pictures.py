@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources import files
 from io import StringIO
 from math import isnan
 from pathlib import Path
@@ -16,7 +17,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib import rc_context
+from matplotlib import rc_context, rc_params_from_file
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
 from matplotlib.figure import Figure
@@ -29,14 +30,19 @@ from matplotlib.ticker import FuncFormatter, LogFormatter
 from salience.errors import printable
 from salience.explainers.explanation import colour
 
-# The palette of all pictures.
-COLOURS = ("#c44e52", "#4c72b0", "#55a868", "#8172b3", "#ccb974", "#64b5cd", "#937860", "#da8bc3")
-GREY, GRID, DARK, LIGHT = "#8c8c8c", "#dddddd", "#222222", "#666666"
-BLUE = COLOURS[1]
+STYLE = Path(str(files("salience.report").joinpath("pictures.mplstyle")))
+LOOK = rc_params_from_file(STYLE, use_default_template=False)
+COLOURS = tuple(LOOK["axes.prop_cycle"].by_key()["color"])
+GREY, GRID, DARK, LIGHT, WHITE = "#8c8c8c", LOOK["grid.color"], LOOK["text.color"], "#666666", "#ffffff"
+BLUE = COLOURS[0]
+# What the colours are in a page, which is light or dark: variables of `page.css`.
+INKS = {DARK: "ink", LIGHT: "quiet", GRID: "line", WHITE: "paper", BLUE: "accent", "#000000": "ink"}
+INK = re.compile("|".join(INKS))
 STYLES = ("-", "--", ":", "-.")  # of lines, once the colours are used up
 MARKERS = "osD^vP*X"
 SIZE = (6.4, 4.2)  # inches
-LONGEST, LONGEST_NAME = 80, 32  # characters of a text in a picture, and of a tick label or a name in a legend
+LONGEST, LONGEST_NAME = 80, 32  # characters of a text in a picture, and of a tick label or the name of a line
+NAME_HEIGHT = 14  # points from a name of a line to the next one
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 # matplotlib writes no prefix for SVG's own names, and a page knows "xlink:" without a declaration.
 REFERENCE = re.compile(r"^(?:url\()?#([^)]*)\)?$")
@@ -108,7 +114,7 @@ def save(
         file: path without suffix.
     """
     with drawn(Drawing(draw, size, panels), file.name) as (figure, texts):
-        figure.savefig(file.with_suffix(".png"), dpi=150)
+        figure.savefig(file.with_suffix(".png"))
         svg = as_svg(figure, texts)
     file.with_suffix(".svg").write_text(svg, encoding="utf-8")
     return svg
@@ -126,13 +132,12 @@ def drawn(drawing: Drawing, name: str) -> Iterator[tuple[Figure, HoverTexts]]:
 
     It takes texts as plain texts and writes them as texts; the ids in an SVG depend on the name.
     """
-    settings: Any = {"text.parse_math": False, "svg.hashsalt": name, "svg.fonttype": "none"}
-    with warnings.catch_warnings(), rc_context(settings):
+    settings: Any = {"svg.hashsalt": name}
+    with warnings.catch_warnings(), rc_context(settings, fname=STYLE):
         warnings.filterwarnings("ignore", "Glyph .* missing")  # drawn as a box, for scripts that the font lacks
-        figure = Figure(figsize=drawing.size, layout="constrained")
+        figure = Figure(figsize=drawing.size)
         texts = drawing.draw(figure.subplots(*drawing.panels)) or {}
         for axes in figure.axes:
-            axes.spines[["top", "right"]].set_visible(False)
             for axis in (axes.xaxis, axes.yaxis):
                 if axis.get_scale() == "log":
                     axis.set_major_formatter(LogFormatter())
@@ -172,7 +177,34 @@ def visible(artist: Marks, titles: Sequence[str]) -> list[str]:
 
 def legend_beside(axes: Axes) -> None:
     """Draws the legend to the right of the axes, where it covers no point."""
-    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
+
+
+def name_lines(axes: Axes) -> None:
+    """Writes the name of each line beside its end, in its colour; names that would cover each other move apart.
+
+    The axes have their limits already. Where the names have no room below each other, there is a legend instead.
+    """
+    lines = [line for line in axes.lines if not str(line.get_label()).startswith("_")]
+    height = NAME_HEIGHT * axes.figure.dpi / 72 / axes.bbox.height  # of a name, as a part of the axes
+    steps = height * np.arange(len(lines))
+    if steps[-1] > 1:
+        legend_beside(axes)
+        return
+    ends = []
+    for line in lines:
+        last = np.asarray(line.get_xydata(), float)[-1]
+        place = axes.transAxes.inverted().transform(axes.transData.transform(last))[1]
+        ends.append(place if np.isfinite(place) else 0)
+    order = np.argsort(ends, kind="stable")
+    places = np.maximum.accumulate(np.array(ends)[order] - steps) + steps  # each beside its end, or above the last one
+    places = np.minimum(places, 1 - steps[::-1])
+    at = dict(zip(order.tolist(), places.tolist(), strict=True))
+    for number, line in enumerate(lines):
+        axes.annotate(
+            drawable(str(line.get_label()), LONGEST_NAME), (1, at[number]), (6, 0), "axes fraction", "offset points",
+            color=line.get_color(), fontsize="small", va="center", annotation_clip=False,
+        )  # fmt: skip
 
 
 def shorten_texts(figure: Figure) -> None:
@@ -202,8 +234,8 @@ def drawable(text: str, longest: int = LONGEST) -> str:
 def inline(svg: str, styles: Styles, description: str) -> Markup:
     """An SVG file of matplotlib as an element of an HTML page, which is described for readers who do not see it.
 
-    Style attributes and `<style>` elements move to `styles`. Comments, metadata, and ids that nothing refers to are
-    dropped, so that several pictures fit into one page.
+    Style attributes and `<style>` elements move to `styles`, with the colours of the page. Comments, metadata, and ids
+    that nothing refers to are dropped, so that several pictures fit into one page.
     """
     root = ElementTree.fromstring(svg)
     used = {
@@ -216,7 +248,8 @@ def inline(svg: str, styles: Styles, description: str) -> Markup:
             if child.tag in (f"{{{SVG}}}style", f"{{{SVG}}}metadata"):
                 parent.remove(child)
         if "style" in parent.attrib:
-            parent.set("class", styles.class_of(parent.attrib.pop("style")))
+            inked = INK.sub(lambda found: f"var(--{INKS[found[0]]})", parent.attrib.pop("style"))
+            parent.set("class", styles.class_of(inked))
         if parent.get("id") not in used:
             parent.attrib.pop("id", None)
     root.set("role", "img")

@@ -93,6 +93,9 @@ function show(event) {
   do addTexts(); while (shown < kept);
   if (!kept) scrollTo(0, 0);
   fillWindow();
+  for (const name of ["signed", "unsigned"]) {
+    document.getElementById(name).hidden = data.signed[explainer.selectedIndex] !== (name === "signed");
+  }
   count.textContent = `${selected.length} of ${data.rows.length} ${data.counted}`;
 }
 
