@@ -60,6 +60,11 @@ def page_of(folder) -> Content:
     return Content((folder / "report.html").read_text(encoding="utf-8"))
 
 
+def row_of(page: Content, name: str) -> list[str]:
+    """The cells of a row in the table of scores, and in that which is folded away."""
+    return [cell for row in page.rows_of(name)[:2] for cell in row]
+
+
 def figures(cells: list[str]) -> list[str]:
     """The value before the interval of each cell."""
     return [re.match(r"\d+\.\d{3}", cell).group() for cell in cells]
@@ -86,9 +91,9 @@ def test_every_score_is_that_of_the_stored_predictions(kind, runs):
         accuracy_score(labels, probabilities.argmax(1)), f1_score(labels, probabilities.argmax(1), average="macro"),
         log_loss(labels, probabilities, labels=range(len(names))), ONE_LABEL.calibration_error(probabilities, labels),
     ]  # fmt: skip
-    assert figures(page.rows_of("this model")[0]) == [f"{value:.3f}" for value in expected]
+    assert figures(row_of(page, "this model")) == [f"{value:.3f}" for value in expected]
     for name, scores in metrics_of(runs(kind))["baselines"].items():
-        assert page.rows_of(name)[0] == [
+        assert row_of(page, name) == [
             f"{scores[score]:.3f}" for score in ("accuracy", "macro_f1", "log_loss", "calibration_error")
         ]
     check_rows(page, probabilities, labels, names)
@@ -108,7 +113,7 @@ def test_without_test_rows_the_scores_are_those_of_the_estimate(runs):
     page, estimate = page_of(runs("estimate")), metrics_of(runs("estimate"))["estimate"]
     assert "60 labelled rows of the estimate" in page.text
     check_rows(page, probabilities, labels, names)
-    own = page.rows_of("models like this one")[0]
+    own = row_of(page, "models like this one")
     low, high = estimate["accuracy_interval"]
     assert own[0] == f"{estimate['accuracy']:.3f}{low:.3f} to {high:.3f}"
     low, high = estimate["macro_f1_interval"]
@@ -120,7 +125,7 @@ def test_without_test_rows_the_scores_are_those_of_the_estimate(runs):
     assert estimate["calibrated"]  # so that the scores are those after the temperature
     scaled = ONE_LABEL.cross_scaled(probabilities, labels)
     assert figures(own)[2:] == [f"{log_loss(labels, scaled):.3f}", f"{scaling['calibration_error_scaled']:.3f}"]
-    raw = page.rows_of("models like this one, before the temperature")[0]
+    raw = row_of(page, "models like this one, before the temperature")
     assert figures(raw)[2:] == [f"{estimate['log_loss']:.3f}", f"{estimate['calibration_error']:.3f}"]
 
 
@@ -131,6 +136,35 @@ def test_a_temperature_in_the_model_is_taken_out_again(runs):
     assert page.rows_of("before the temperature")[0][0] == f"{ONE_LABEL.calibration_error(before, labels):.3f}"
     assert page.rows_of("after the temperature")[0][0] == f"{ONE_LABEL.calibration_error(probabilities, labels):.3f}"
     assert "30 test rows" in page.text and f"has a temperature of {temperature:.2f}" in page.text
+
+
+@pytest.mark.parametrize("kind", ["test", "estimate", "validation"])
+def test_it_begins_with_what_the_run_is_worth(kind, runs):
+    """In a sentence, counted from the stored predictions; then what it is of, when and how it was made."""
+    probabilities, labels, names = stored(runs(kind), "out_of_fold.npz" if kind == "estimate" else "probabilities.npz")
+    right = probabilities.argmax(1) == labels
+    interval = binomtest(int(right.sum()), len(right)).proportion_ci(method="wilson")
+    metrics, page = metrics_of(runs(kind)), (runs(kind) / "report.html").read_text(encoding="utf-8")
+    baselines = metrics["estimate"]["baselines"] if kind == "estimate" else metrics["baselines"]
+    (said,) = re.findall('<p class="worth">(.*?)</p>', page)
+    found = f"{100 * right.mean():.0f} of 100 right, {100 * interval.low:.0f} to {100 * interval.high:.0f}"
+    best = max(baselines, key=lambda name: baselines[name]["accuracy"])
+    assert said.startswith(f"{found}; {best.split(' + ')[0]} {100 * baselines[best]['accuracy']:.0f}")
+    matrix = confusion_matrix(labels, probabilities.argmax(1), labels=range(len(names)))
+    recalls = matrix.diagonal() / matrix.sum(1)
+    weakest = int(recalls.argmin())
+    assert f"; weakest: {names[weakest]} ({100 * recalls[weakest]:.0f})" in said
+    np.fill_diagonal(matrix, 0)
+    if matrix[weakest].max() >= 2:
+        assert said.endswith(f", often taken for {names[int(matrix[weakest].argmax())]}")
+    head = dict(re.findall("<dt>(.*?)</dt><dd[^>]*>(.*?)</dd>", page.split("<section")[0]))
+    assert head["data"].endswith(f".csv: {metrics['rows']['training']} rows, 3 classes")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", head["when"]) and "steps of at most" in head["model"]
+    assert head[kind].startswith(found)
+    order = ["scores", "errors", "confusions", "reliability", "words", "curves", "data"]
+    assert Content(page).sections == [name for name in order if f'<section id="{name}">' in page]
+    folded = re.findall("<details><summary>(.*?)</summary>", page)
+    assert {"Log loss and calibration error", "The calibration error", "How the words were found"} <= {*folded}
 
 
 def test_without_any_rows_it_says_why_there_are_no_scores(runs):
@@ -180,6 +214,11 @@ def test_the_terminal_names_the_most_confused_classes_and_the_report(place, sali
     np.fill_diagonal(matrix, 0)
     row, column = divmod(int(matrix.argmax()), 3)
     confused, report = answer.out.splitlines()[-2:]
+    low, high = metrics_of(tmp_path / "run")["test"]["accuracy_interval"]
+    right = (probabilities.argmax(1) == labels).mean()
+    first = next(line for line in answer.out.splitlines() if line.startswith("trained; "))
+    shares = f"{100 * right:.0f} % right on unseen rows ({100 * low:.0f} to {100 * high:.0f} %)"
+    assert first == f"trained; {shares}" and answer.out.index(first) < answer.out.index("test rows")
     assert confused.startswith(f"most confused: {names[row]} as {names[column]}: {matrix.max()} of 10 rows")
     assert confused.count(" rows") <= 3
     assert report == f"report: {tmp_path / 'run'}/report.html"

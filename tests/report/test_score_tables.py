@@ -14,7 +14,8 @@ def parts_of(probabilities, labels):
     """The calibration error of test rows with these probabilities, its interval, and what is said of intervals."""
     judged = Predictions(probabilities, labels)
     run = SimpleNamespace(judge="test", recipe={"seed": 0}, metrics={"baselines": {}})
-    table, intervals = scores_of(run, judged, Calibration(probabilities, None, probabilities, ""))
+    *_, folded = scores_of(run, judged, Calibration(probabilities, None, probabilities, ""))
+    table, intervals = (*folded.blocks, "")[:2]
     cell = table.rows[0][table.head.index("calibration error")]
     return float(cell.text), *map(float, cell.small.split(" to ")), intervals
 

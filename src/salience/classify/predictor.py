@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,7 +16,7 @@ from salience.classify.abstaining import Thresholds, read_thresholds
 from salience.data.columns import Columns, choose_as_trained
 from salience.data.reading import column_names, column_types
 from salience.data.values import joined, text_of, value_in, well_formed
-from salience.errors import InputError, one_line, quoted, unknown
+from salience.errors import InputError, quoted, unknown
 from salience.models.precision import check_precision
 from salience.runs.folder import trained_columns
 from salience.runs.results import read_out_of_fold

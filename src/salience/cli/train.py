@@ -155,11 +155,14 @@ def show_run(run: Run, fault: str) -> None:
         lines.append(f"{fault}; make it: salience report {run.folder}")
     else:
         lines += [*confused_lines(run), f"report: {run.folder / REPORT}"]
-    show_scores(run, *lines)
+    show_scores(run, *lines, done="trained; ")
 
 
-def show_scores(run: Run, *others: str) -> None:
-    """Prints the scores beside those of the baselines, three explained test texts, and the `others`, lines."""
+def show_scores(run: Run, *others: str, done: str = "") -> None:
+    """Prints what a run is worth, its scores beside those of the baselines, three explained test texts, and `others`.
+
+    `done` begins the first line, and `others` are the last ones.
+    """
     from rich.console import Console
 
     from salience.explainers.explain import explain_texts, explain_unasked
@@ -168,6 +171,9 @@ def show_scores(run: Run, *others: str) -> None:
 
     console, metrics = Console(highlight=False), run.metrics
     lines: list[Any] = []
+    if run.predictions is not None:
+        outcome = sentences.outcome(metrics, run.facts, run.predictions, int(run.recipe["seed"]))
+        console.print(literal(f"{done}{outcome}"), soft_wrap=True)
     if judged := sentences.judged_scores(metrics):
         console.print(score_table(*judged))
         lines.append(sentences.baseline_ahead(judged[1]))

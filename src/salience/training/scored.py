@@ -66,8 +66,8 @@ def scored_on(
     if shared := training_rows_among(facts, "test"):
         note(shared)
     return replace(
-        run, metrics=metrics_of(run, classifier, task, predictions), labels=classifier.labels, predictions=predictions,
-        history=[], facts=facts, task=task, classifier=classifier,
+        run, recipe=run.recipe | {"test": source}, metrics=metrics_of(run, classifier, task, predictions),
+        labels=classifier.labels, predictions=predictions, history=[], facts=facts, task=task, classifier=classifier,
     )  # fmt: skip
 
 
