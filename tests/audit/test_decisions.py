@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labelled import write_csv
-from salience.audit.decisions import COLUMNS, decision_rows, has_decisions, read_decisions
+from salience.audit.decisions import COLUMNS, as_decision, decision_rows, has_decisions, read_decisions
 from salience.audit.findings import Finding
 from salience.data.texts import Texts
 from salience.errors import InputError
@@ -42,6 +42,27 @@ def test_decisions_become_changes(tmp_path):
     assert read(tmp_path, ("1", "x", "'-1", "RELABEL"), ("5", "y", "y", "relabel")) == {1: "-1"}
 
 
+def test_the_right_label_is_a_decision(tmp_path):
+    """Also without a suggestion; one that is called as a decision, or begins as its mark does, has the mark before."""
+    assert read(tmp_path, ("1", "x", "", "y"), ("2", "'-1", "x", " x "), ("5", "y", "x", "'-1")) == {
+        1: "y", 2: "x", 5: "-1"
+    }  # fmt: skip
+    labels = ["keep", "Delete", "relabel", "label:a", "a", " b", "c"]
+    assert [as_decision(label) for label in labels] == [
+        "label:keep", "label:Delete", "label:relabel", "label:label:a", "a", "label: b", "c"
+    ]  # fmt: skip
+    lines = [(str(row), label, "", as_decision(labels[row % 7])) for row, label in enumerate(labels, 1)]
+    file = write_csv(tmp_path / "named.csv", lines, COLUMNS[:4])
+    own = dict(enumerate(labels, 1))
+    assert read_decisions(str(file), own, "data.csv") == {row: labels[row % 7] for row in own}
+
+
+def test_a_file_without_a_decision_says_so(tmp_path):
+    with pytest.raises(InputError, match=r'decisions\.csv: the column "decision" is empty in 2 rows: fill it in'):
+        read(tmp_path, ("1", "x", "y", ""), ("5", "y", "x", " "))
+    assert read(tmp_path, ("1", "x", "y", "keep")) == {}
+
+
 SETS = {1: ("joy", "fear"), 2: (), 3: ("fear",), 4: ("=joy",)}
 
 
@@ -72,7 +93,7 @@ def test_a_comma_in_a_label_is_no_second_label():
 def test_decisions_about_several_labels_become_changes(tmp_path):
     lines = [
         ("1", '["fear", "joy"]', '["=joy"]', "relabel"), ("2", "[]", '["joy", "fear"]', "relabel"),
-        ("3", '["fear"]', "[]", "relabel"), ("4", "['=joy']", '["=joy"]', "relabel"),
+        ("3", '["fear"]', "", "[]"), ("4", "['=joy']", '["=joy"]', "relabel"),
     ]  # fmt: skip
     assert read_sets(tmp_path, *lines) == {1: ("=joy",), 2: ("joy", "fear"), 3: ()}
 
@@ -99,6 +120,8 @@ def test_lists_that_are_none_are_refused(line, said, tmp_path):
     ("line", "said"),
     [
         (("1", "x", "y", "remove"), 'row 1: unknown decision "remove"; known: delete, keep, relabel'),
+        (("1", "x", "", "z"), 'known: delete, keep, relabel. Or a label of the data: "-1", "x", "y".'),
+        (("1", "x", "", "label:z"), 'row 1: unknown decision "z"'),
         (("4", "x", "y", "delete"), 'data.csv has no row "4" with a label'),
         (("one", "x", "y", "delete"), 'data.csv has no row "one" with a label'),
         (("9" * 5000, "x", "y", "delete"), "data.csv has no row"),

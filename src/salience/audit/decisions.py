@@ -31,11 +31,12 @@ from salience.data.values import (
     value_at,
 )
 from salience.data.writing import FORMULA, OPENERS
-from salience.errors import InputError, listed, quoted, unknown
+from salience.errors import InputError, counted, listed, nearest, quoted, unknown
 from salience.files import packing_of, readable_text, whole_file
 
 COLUMNS = ("row", "label", "suggested", "decision", "reason", "text")
 KEEP, DELETE, RELABEL = "keep", "delete", "relabel"
+LABEL = "label:"  # before a label that is called as a decision
 LONGEST = 500  # characters of a text that are shown
 DELETED = None  # in place of a new label
 OPPOSITES = {"1": "0", "0": "1", "true": "false", "false": "true", "True": "False", "False": "True", "TRUE": "FALSE",
@@ -78,6 +79,12 @@ def decision_rows(findings: Sequence[Finding], texts: Texts, labels: Sequence[st
     return lines
 
 
+def as_decision(label: str) -> str:
+    """A label as the column `decision` has it."""
+    plain = label.lower() not in (KEEP, DELETE, RELABEL) and label == label.strip() and not label.startswith(LABEL)
+    return label if plain else f"{LABEL}{label}"
+
+
 def has_decisions(file: Path) -> bool:
     """Whether a person has filled in a decision; also if the file cannot be read."""
     try:
@@ -108,11 +115,14 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
         for column in COLUMNS[:4]:
             if not isinstance(line.get(column), str):
                 raise InputError(f"{file}: no column {quoted(column)}; take the file that `salience audit` wrote")
-        decision = line["decision"].strip().lower()
+        decision = line["decision"].strip()
         if not decision:
             continue
-        if decision not in (KEEP, DELETE, RELABEL):
-            raise InputError(f"{place}: {unknown('decision', line['decision'], [KEEP, DELETE, RELABEL])}")
+        kind, new = decision.lower(), line["suggested"]
+        column = f'{place}, column "suggested"'
+        if itself := kind not in (KEEP, DELETE, RELABEL):  # the right label
+            kind, new, column = RELABEL, line["decision"].lstrip().removeprefix(LABEL), f'{place}, column "decision"'
+            new = new if new in known else new.strip()
         row = row_of.get(line["row"].strip())
         if row is None:
             raise InputError(f"{place}: {data} has no row {quoted(line['row'])} with a label; restore the number")
@@ -125,16 +135,22 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
                 f"{place}: row {row} of {data} has the label {told(own)}, not {told(given)}; the file was made from "
                 "other data, so run the audit again, or a spreadsheet has changed it: open it with text columns"
             )
-        if decision == DELETE:
+        if kind == DELETE:
             changes[row] = DELETED
-        elif decision == RELABEL:
-            column = f'{place}, column "suggested"'
-            new = read_label(line["suggested"], known, several, column)
-            for name in separate(new):
-                if name not in known:
-                    raise InputError(f"{column}: {unknown('label', name, known)}")
-            if not same(new, own):
-                changes[row] = new
+        elif kind == RELABEL:
+            label = read_label(new, known, several, column)
+            for name in separate(label):
+                if name in known:
+                    continue
+                if itself:
+                    words = unknown("decision", name, [KEEP, DELETE, RELABEL])
+                    labels = listed(map(quoted, known), 10)
+                    raise InputError(f"{place}: {words} Or a label of the data: {labels}.{nearest(name, known)}")
+                raise InputError(f"{column}: {unknown('label', name, known)}")
+            if not same(label, own):
+                changes[row] = label
+    if lines and not decided:
+        raise InputError(f'{file}: the column "decision" is empty in {counted(len(lines), "row")}: fill it in')
     return changes
 
 

@@ -6,20 +6,25 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from salience.audit.decisions import DELETE, KEEP, as_decision, decision_rows
 from salience.audit.findings import KINDS, Finding, kinds_of, named, rows_of, shown
 from salience.audit.neighbours import NEIGHBOURS
 from salience.audit.words import EXPLAINED, GAMMA, PART, SHARE
 from salience.audit.wrong_labels import LEAST, LOWEST, most_mistaken, noise_counts, share_of_right, share_of_wrong
 from salience.data.task import Task
-from salience.report.page import Block, Card, Marked, Phrase, Section, Table, Title, joined, page_of
+from salience.report.page import Block, Card, Decisions, Marked, Phrase, Section, Table, Title, joined, page_of
 from salience.scores.predictions import Predictions
 
 MOST = 100  # findings of a kind that are shown
 OF_GROUP = 10  # texts of a finding that are shown
 OVERVIEW = (
-    "Every finding is a suggestion: it says where to look, and is sometimes wrong. Write relabel, delete or keep into "
-    "the column decision of decisions.csv, then write the corrected copy with salience audit DATA --apply "
-    "decisions.csv --output FILE."
+    "Every finding is a suggestion: it says where to look, and is sometimes wrong. Decide about the rows below and "
+    "save decisions.csv, or fill in its column decision in a spreadsheet: keep, delete, relabel, or the right label. "
+    "salience audit DATA --apply decisions.csv --output FILE then writes the corrected copy."
+)
+DECIDE = (
+    "Each row that a finding suggests to change. relabel gives it the suggested label. The page keeps nothing: save "
+    "the file before you leave it."
 )
 ABOUT = {  # what the section of a kind shows; that of labels says more
     "duplicate": (
@@ -88,6 +93,9 @@ def audit_page(evidence: AuditEvidence, title: str) -> str:
     tests = f" and {len(task.test):,} test rows" if len(task.test) else ""
     rows = f"{len(task.training):,} labelled rows{tests}. {OVERVIEW}"
     sections = [Section("overview", "Overview", [rows, Table(["what", "found"], counts)])]
+    lines = decision_rows(evidence.findings, task.training, task.labels)
+    if lines:
+        sections.append(Section("decisions", "Decisions", [DECIDE, Decisions(lines, decisions_of(task))]))
     for kind, findings in found.items():
         blocks: list[Block] = about_labels(evidence) if kind == "label" else [ABOUT[kind].format(evidence.similarity)]
         if not findings:
@@ -99,7 +107,16 @@ def audit_page(evidence: AuditEvidence, title: str) -> str:
         elif findings:
             blocks.append(words_table(kind, findings[:MOST]))
         sections.append(Section(kind, joined("", KINDS[kind]), blocks))
-    return page_of(title, "", sections)
+    return page_of(title, "", sections, "audit.css", script="audit.js" if lines else "")
+
+
+def decisions_of(task: Task) -> list[tuple[str, str]]:
+    """What can be written in the column `decision` beside relabel, each with what a reader sees.
+
+    Of several labels, other sets than the suggested one are written into the file by hand.
+    """
+    labels = [] if task.multi_label else [(as_decision(label), label) for label in task.labels]
+    return [(KEEP, KEEP), (DELETE, DELETE), *labels]
 
 
 def about_labels(evidence: AuditEvidence) -> list[Block]:
