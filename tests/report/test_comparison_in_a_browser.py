@@ -23,10 +23,10 @@ def shown(page, tmp_path):
 
 
 def test_every_picture_is_seen_and_inside_the_page(shown):
-    """Four boards, two curves, and two pictures of each data set; no text is cut off at the edge of its picture."""
+    """Two forest plots, four boards, two curves, two pictures of each data set; no text is cut off at their edges."""
     page = shown(sets=("one", "two"), sizes=(100, None))
     pictures = page.locator("figure svg")
-    assert pictures.count() == 4 + 2 + 2 * 2
+    assert pictures.count() == 2 + 4 + 2 + 2 * 2
     outside = pictures.evaluate_all(
         """all => all.flatMap(svg => {
             const outer = svg.getBoundingClientRect();
