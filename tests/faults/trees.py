@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-# All that may differ between two undisturbed runs: how long they took. By the end of the file's name.
+# All that may differ between two undisturbed runs: how long they took, and when they ended. By the end of the name.
 TIMINGS = [
     ("metrics.json", rb'"seconds": [0-9.e+-]+'),
     (".jsonl", rb'"seconds": [0-9.e+-]+'),
     ("comparison.json", rb'"seconds": \[[^]]*\]'),
+    ("report.html", rb"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2} UTC"),
 ]
 
 
