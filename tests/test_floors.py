@@ -11,7 +11,7 @@ ROOT = Path(salience.__file__).parent
 PAGE = (Path(__file__).parents[1] / "docs" / "contributing.md").read_text(encoding="utf-8")
 FLOORS = {
     "_version": 0, "errors": 0, "settings": 0, "files": 0, "processes": 0, "batch": 0, "spans": 0, "templating": 0,
-    "hooks": 0, "jobs": 0,
+    "hooks": 0, "jobs": 0, "work": 0,
     "scores": 1, "data": 1,
     "models": 2, "runs": 2,
     "classify": 3,

@@ -57,7 +57,9 @@ def test_the_cluster_writes_what_one_process_writes(suffix, cluster, model, writ
 def test_an_actor_that_is_killed_in_the_middle(cluster, model, write, tmp_path):
     """Every window is there once and in its order, as one process predicts it."""
     texts = [*TEXTS[:50], DEADLY, *TEXTS[50:]]
-    windows = Windows(str(write("data.jsonl", [{"text": text} for text in texts])), "utf-8", Columns("text"), None, 10)
+    windows = Windows(
+        str(write("data.jsonl", [{"text": text} for text in texts])), "utf-8", Columns("text"), range(len(texts)), 10
+    )
     found = list(answers_by_ray(KilledOnce(str(model), folder=str(tmp_path)), windows, cluster))
     assert [row["text"] for _, rows, _ in found for row in rows] == texts
     predictor = Predictor(str(model))

@@ -11,6 +11,7 @@ import yaml
 from test_bad_input import refused
 from test_resume import weights
 
+from displays import Seen
 from labelled import labelled_rows, write_csv
 from salience.classify import load
 from salience.training.fit import build_trainer
@@ -18,6 +19,7 @@ from salience.training.objective import labels_of
 from salience.training.prepare import prepare
 from salience.training.recipe import PASSES, Recipe
 from salience.training.task import task_of
+from salience.work import shown
 
 
 @pytest.fixture(scope="module")
@@ -143,12 +145,9 @@ def test_a_limit_of_time_cuts_steps_and_never_the_layers(place, texts, run):
         pace.within(2.0, replace(prepared), task, None)
 
 
-def test_a_slow_teacher_says_what_is_left(place, texts, run, monkeypatch):
-    monkeypatch.setattr("salience.training.task.TAUGHT_AT_ONCE", 20)
-    monkeypatch.setattr("salience.training.task.INTERVAL", 0)
-    told = []
-    task = task_of(recipe_of(place, texts, run), told.append)
-    assert [line.partition(",")[0] for line in told if "are labelled" in line] == [
-        "20 of 50 texts are labelled", "40 of 50 texts are labelled"
-    ]  # fmt: skip
+def test_the_labelling_of_a_teacher_is_counted(place, texts, run):
+    seen = Seen()
+    with shown(lambda: seen):
+        task = task_of(recipe_of(place, texts, run), lambda line: None)
+    assert seen.moved_to()[("predicting", 50, "texts")] == pytest.approx(50)
     assert np.allclose(task.taught, load(run, device="cpu").predict_proba(task.training), atol=1e-6)

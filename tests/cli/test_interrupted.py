@@ -50,3 +50,22 @@ def test_the_line_names_what_the_command_has(arguments, said, as_code, monkeypat
     monkeypatch.setattr(command_line, "program", lambda: app)
     assert command_line.main(arguments) == 130
     assert capsys.readouterr().err == f"salience: {said}\n"
+
+
+def test_sigterm_is_as_ctrl_c_and_afterwards_as_before(monkeypatch, capsys):
+    monkeypatch.setattr(command_line, "program", lambda: lambda **options: signal.raise_signal(signal.SIGTERM))
+    assert command_line.main(["train", "rows.csv"]) == 143
+    said = "salience: terminated; the same command with --resume continues the run\n"
+    assert capsys.readouterr().err == said
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_processes_that_train_together_end_at_once(monkeypatch):
+    """One that waits for the others would not see the signal."""
+    seen = []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(
+        command_line, "program", lambda: lambda **options: seen.append(signal.getsignal(signal.SIGTERM))
+    )
+    command_line.main(["train", "rows.csv"])
+    assert seen == [signal.SIG_DFL]

@@ -9,6 +9,7 @@ from scripted import EMPTY, CueJudge, texts_of
 
 import families
 import salience
+from displays import Seen
 from labelled import FILLER, WORDS, labelled_rows
 from salience import METRICS, Metric
 from salience.data.texts import Texts
@@ -21,6 +22,7 @@ from salience.faithfulness.accuracy import right_alone, right_without
 from salience.faithfulness.comprehensiveness import BINS
 from salience.faithfulness.erasure import Erasure, Reading
 from salience.faithfulness.evaluation import measure
+from salience.work import shown
 
 TEXTS = [text for text, _ in labelled_rows(20, seed=6)]
 TEXTS += [" ".join(TEXTS[:4]), "goal", "soup xylophonists", ""]
@@ -152,11 +154,13 @@ def test_answers_are_held_for_a_window_of_texts(window, monkeypatch):
         return new
 
     monkeypatch.setattr(Reading, "part", part)
-    told = []
-    windowed = measure(whole, whole, scorings_of(2), WITH_CURVES, MOST, MARKED, say=told.append)
+    seen = Seen()
+    with shown(lambda: seen):
+        windowed = measure(whole, whole, scorings_of(2), WITH_CURVES, MOST, MARKED)
     for (name, values), (same, expected) in zip(values_of(windowed), usual, strict=True):
         assert name == same and np.allclose(values, expected, rtol=1e-12, atol=0, equal_nan=True)
-    assert len(parts) == ceil(len(COUNTS) / window) and told[-1] == "6 of 6 texts judged"
+    assert len(parts) == ceil(len(COUNTS) / window)
+    assert seen.moved_to() == {("predicting shortened texts", 6, "texts"): pytest.approx(6)}
 
 
 def odd_words(erasure: Erasure) -> np.ndarray:

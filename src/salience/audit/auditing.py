@@ -23,10 +23,11 @@ from salience.runs.folder import OUT_OF_FOLD, RECIPE, read_recipe
 from salience.runs.results import DAMAGED, read_predictions
 from salience.scores.predictions import Predictions
 from salience.training.baselines import regression_probabilities
-from salience.training.estimate import Folds, estimate, fold_numbers, obstacle, unseen_labels
+from salience.training.estimate import Folds, estimate, fold_numbers, obstacle, steps_of_folds, unseen_labels
 from salience.training.fit import Listeners
 from salience.training.prepare import prepare
 from salience.training.recipe import Recipe
+from salience.work import tracked
 
 
 def find_all(
@@ -86,20 +87,19 @@ def by_regression(folds: Folds, places: np.ndarray, vectors: np.ndarray, classes
     """By logistic regressions on the vectors (N, D) of a frozen encoder, each fitted to the rows outside a fold."""
     found = np.zeros((len(vectors), classes), np.float32)
     labels = folds.texts.known_labels
-    for number in folds.predicted:
+    for number in tracked(folds.predicted, len(folds.predicted), "fitting regressions", "folds"):
         inside = folds.numbers == number
         found[inside] = regression_probabilities(vectors[~inside], labels[~inside], vectors[inside], classes)
     return _at_places(folds, places, found)
 
 
-def by_fine_tuning(
-    recipe: Recipe, task: Task, folds: Folds, places: np.ndarray, note: Callable[[str], None]
-) -> Predictions:
+def by_fine_tuning(recipe: Recipe, task: Task, folds: Folds, places: np.ndarray, listeners: Listeners) -> Predictions:
     """By models that are trained by a recipe, each on the rows outside a fold."""
     own = replace(task, validation=Texts([]), test=Texts([]))
-    prepared = prepare(recipe, own, note)
+    prepared = prepare(recipe, own, listeners.note)
+    listeners.planned(steps_of_folds(prepared.plan, own, folds))
     with tempfile.TemporaryDirectory(prefix="salience-audit-") as place:
-        found = estimate(prepared, own, folds, Path(place), Listeners(note))
+        found = estimate(prepared, own, folds, Path(place), listeners)
     assert found is not None  # one process
     return _at_places(folds, places, found.predictions.probabilities)
 

@@ -11,10 +11,12 @@ from salience.audit.findings import Finding, Named, named, rows_of
 from salience.data.splitting import stripped
 from salience.data.task import Task
 from salience.data.texts import Texts
+from salience.work import doing, tracked
 
 NEIGHBOURS = 10  # nearest rows whose distances make the score of an outlier
 FENCE = 1.5  # interquartile ranges above the third quartile
 BLOCK = 256  # rows that are compared with all others at once
+COMPARING = "comparing texts"  # the name of the work
 NO_DISTANCE = 1e-6  # cosine distances of equal vectors in float32 are below this
 
 
@@ -95,7 +97,8 @@ def linked_rows(vectors: np.ndarray, similarity: float) -> np.ndarray:
     search = NearestNeighbors(radius=largest_distance(similarity), metric="cosine", algorithm="brute").fit(vectors)
     groups = np.arange(len(vectors))
     # Texts that are made from one template are all similar: all links at once would take N^2 of memory.
-    for block in gen_batches(len(vectors), BLOCK):
+    blocks = gen_batches(len(vectors), BLOCK)
+    for block in tracked(blocks, len(vectors), COMPARING, size=lambda block: block.stop - block.start):
         rows, others = search.radius_neighbors_graph(vectors[block]).nonzero()
         ends = groups[block][rows], groups[others]
         links = coo_array((np.ones(len(rows), bool), ends), shape=(len(groups), len(groups)))
@@ -140,6 +143,7 @@ def matches(vectors: np.ndarray, others: np.ndarray, similarity: float) -> list[
     return [(other, places, float(to_row[other])) for other, places in found.items()]
 
 
+@doing(COMPARING)
 def most_similar(vectors: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The highest cosine of each row (N,) with one of the other rows, and which one that is (N,)."""
     from sklearn.metrics import pairwise_distances_argmin_min
@@ -153,6 +157,7 @@ def largest_distance(similarity: float) -> float:
     return max(1 - similarity, NO_DISTANCE)
 
 
+@doing(COMPARING)
 def outlier_scores(vectors: np.ndarray) -> np.ndarray:
     """The mean cosine distance of each row to the `NEIGHBOURS` rows nearest to it (N,), from 0 to 2.
 

@@ -20,6 +20,7 @@ from salience.explainers.explanation import Explanation
 from salience.explainers.integrated import IntegratedGradients
 from salience.scores.labels import labels_of
 from salience.training.baselines import joined, terms
+from salience.work import doing
 
 NEUTRAL, NONE = -1, -2  # categories of words that belong to no class; the others are class indices
 LEAST = 5  # a word of a class occurs more often than this in the texts of the class
@@ -70,6 +71,7 @@ def category_names(labels: Sequence[str]) -> dict[int, str]:
     }
 
 
+@doing("counting words")
 def telling_words(texts: Texts, labels: Sequence[str]) -> list[Finding]:
     """The words with a gamma of at least `GAMMA` that at least `SHARE` of the texts of a label, and 6 texts, have.
 

@@ -74,7 +74,7 @@ def pooled_vectors(
     encoder = encoder_of(model)
     vectors = np.zeros((len(encoded), encoder.config.hidden_size), np.float32)
     with evaluating(model), computing(model, precision):
-        for rows, batch in like_length(model, encoded):
+        for rows, batch in like_length(model, encoded, name="encoding"):
             states = encoder(**inputs_of(encoder, batch)).last_hidden_state.float()
             vectors[rows] = pooled(states, batch.attention_mask, pooling).cpu().numpy()
     return vectors

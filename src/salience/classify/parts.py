@@ -16,7 +16,8 @@ from salience.classify.predictor import Answers, Predictor, texts_in
 from salience.data.columns import Columns
 from salience.data.reading import stream
 from salience.errors import InputError, one_line
-from salience.processes import WHOLE, connected, rows_of
+from salience.processes import connected, rows_of
+from salience.work import doing
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -29,7 +30,7 @@ class Windows:
     source: str  # as `salience.data.reading.stream` takes it
     encoding: str
     columns: Columns  # those of the texts
-    rows: range | None  # from 0; None reads all
+    rows: range  # from 0
     size: int  # number of rows in memory at a time
 
     def __iter__(self) -> Iterator[tuple[int, list[dict]]]:
@@ -45,9 +46,7 @@ class Windows:
         return texts_in(rows, self.columns, self.source, first)
 
     def windows(self, rows: Iterator[dict]) -> Iterator[tuple[int, list[dict]]]:
-        first = 1
-        if self.rows is not None:
-            rows, first = islice(rows, self.rows.start, self.rows.stop), self.rows.start + 1
+        rows, first = islice(rows, self.rows.start, self.rows.stop), self.rows.start + 1
         while window := list(islice(rows, self.size)):
             yield first, window
             first += len(window)
@@ -59,9 +58,14 @@ def check_window(size: int) -> None:
         raise InputError(f"--window must be at least 1, not {size}")
 
 
-def rows_of_part(part: tuple[int, int], source: str, encoding: str, columns: Columns) -> range | None:
-    """The rows of the k-th of n parts of a file, which is read once to count them; None for all of them."""
-    return None if part == WHOLE else rows_of(part, sum(1 for _ in stream(source, encoding, columns=columns.names)))
+@doing("counting rows")
+def rows_of_part(part: tuple[int, int], source: str, encoding: str, columns: Columns) -> range:
+    """The rows of the k-th of n parts of a file, which is read once to count them."""
+    return rows_of(part, sum(1 for _ in stream(source, encoding, columns=columns.names)))
+
+
+class ClusterError(InputError):
+    """The cluster has failed, and not what it was given."""
 
 
 Batch = dict[str, np.ndarray]  # as Ray Data's functions take and give it
@@ -124,7 +128,7 @@ class Actor:
 
 @contextmanager
 def failures(address: str) -> Iterator[None]:
-    """Inside the `with`, an error of the cluster becomes an `InputError`, the one raised there if there is one."""
+    """Inside the `with`, an error of the cluster becomes an `InputError`, by the one raised there if there is one."""
     import ray
 
     try:
@@ -133,4 +137,5 @@ def failures(address: str) -> Iterator[None]:
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, InputError | OSError):
             cause = getattr(cause, "cause", None) or cause.__cause__
-        raise InputError(f"--ray {address}: {cause or one_line(error)[-500:]}") from error
+        kind = ClusterError if cause is None else InputError
+        raise kind(f"--ray {address}: {cause or one_line(error)[-500:]}") from error

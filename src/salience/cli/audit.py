@@ -75,7 +75,9 @@ def audit(
     from salience.audit.wrong_labels import share_of_right
     from salience.files import check_folder, input_first
     from salience.report.audit_page import AuditEvidence
+    from salience.report.progress import Progress
     from salience.report.terminal import say
+    from salience.training.fit import Listeners
     from salience.training.recipe import Recipe
     from salience.training.references import encoder_of_recipe
     from salience.training.task import check_input, read_task
@@ -98,7 +100,9 @@ def audit(
     if run is None:
         divided, places = audit_folds(task, folds or FOLDS, recipe.seed, say)
         if fine_tune:
-            predicted = by_fine_tuning(replace(recipe, test=None), task, divided, places, say)
+            with Progress(stderr=True) as progress:
+                listeners = Listeners(say, [progress.callback], planned=progress.planned)
+                predicted = by_fine_tuning(replace(recipe, test=None), task, divided, places, listeners)
             source = "models trained by the default recipe"
         else:
             predicted = by_regression(divided, places, vectors, len(task.labels))

@@ -17,6 +17,7 @@ from salience.cli import options
 from salience.cli.options import catalogue
 from salience.errors import InputError, counted, json_printable, unknown
 from salience.settings import comma_separated
+from salience.work import hidden, tracked
 
 if TYPE_CHECKING:
     from salience.classify import TextClassifier
@@ -83,11 +84,11 @@ def explain(
 
     with importing():
         from salience.classify import load
-        from salience.cli.rows import cannot, check_model_and_data, read_texts
+        from salience.cli.rows import cannot, check_model_and_data, count_rows, read_texts
         from salience.data.labels import visible
         from salience.data.task import check_not_read
         from salience.data.texts import Texts
-        from salience.explainers.explain import check_pieces, explain_texts
+        from salience.explainers.explain import EXPLAINING, check_pieces, explain_texts
         from salience.files import check_output_file, input_first
         from salience.report.terminal import cut_off, tell
         from salience.runs.folder import trained_columns
@@ -107,7 +108,8 @@ def explain(
         raise InputError(f"{model} was trained on pairs of texts: give them in a file, --text gives single ones")
     windows: Iterable[Texts] = [Texts(texts)]
     if data is not None:
-        windows = read_texts(data, classifier.labels, trained, most, columns, multi_label=classifier.multi_label)
+        parts = read_texts(data, classifier.labels, trained, most, columns, multi_label=classifier.multi_label)
+        windows = tracked(parts, count_rows(data, encoding, most), EXPLAINING, size=len)
     with cannot(f"explain {model}" if data is None else f"explain {data} by {model}"):
         number = target_of(target, classifier.labels)
         explanations = chain.from_iterable(
@@ -139,8 +141,9 @@ def write(explanations: Iterable[Explanation], kind: str, output: Path | None, t
             yield explanation
 
     def print_rows(rows: list[dict]) -> None:
-        for row in rows:
-            print(json_printable(json.dumps(row, ensure_ascii=False)), file=standard_output())
+        with hidden():
+            for row in rows:
+                print(json_printable(json.dumps(row, ensure_ascii=False)), file=standard_output())
 
     if kind == "html" and output is not None:
         from salience.report.explanation_page import explanation_page  # its frame imports what draws
@@ -158,7 +161,8 @@ def write(explanations: Iterable[Explanation], kind: str, output: Path | None, t
             for name, scores in explanation.scores.items():
                 line = explanation_line(replace(explanation, scores={name: scores}))
                 suffix = f" [{name}]" if len(explanation.scores) > 1 else ""
-                console.print(line.append(suffix), soft_wrap=True)
+                with hidden():
+                    console.print(line.append(suffix), soft_wrap=True)
     return seen.total(), seen[True]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
+from threading import current_thread, main_thread
 from typing import Any, TextIO
 
 import typer
@@ -20,15 +22,17 @@ from salience.cli import analyse
 from salience.cli.options import Command
 from salience.cli.settings import instead_of
 from salience.errors import InputError, InputWarning, one_line, printable
-from salience.processes import keep_freed_memory, world_size
+from salience.processes import is_main_process, keep_freed_memory, world_size
+from salience.work import Display, shown
 
 # Each is a function in a file of its name.
 COMMANDS = (
     "audit", "encoders", "train", "describe", "report", "test", "thresholds", "predict", "distill", "suggest",
     "export", "push", "compare", "explain", "demo", "demo_data", "faithfulness", "methods", "reproduce",
 )  # fmt: skip
-USAGE, FAULT, INTERRUPTED = 2, 1, 130  # exit codes: invalid input, an error of salience, Ctrl-C
-# How a command that was interrupted is continued; the others begin again.
+# Exit codes: invalid input, an error of salience, Ctrl-C, SIGTERM
+USAGE, FAULT, INTERRUPTED, TERMINATED = 2, 1, 130, 143
+# How a command that was interrupted is continued; `predict` says it itself, and the others begin again.
 CONTINUED = {
     "train": "; the same command with --resume continues the run",
     "compare": "; the same command continues the comparison",
@@ -94,8 +98,9 @@ def main(arguments: Sequence[str]) -> int:
         return complain("standard output is closed (>&-): redirect it to a file or /dev/null, then run again", USAGE)
     if isinstance(sys.stdout, TextIOWrapper):  # text for people; data are written as UTF-8
         sys.stdout.reconfigure(errors="backslashreplace")
+    stopped_by: list[int] = []
     try:
-        with input_warnings():
+        with input_warnings(), interrupted_by_sigterm(stopped_by), shown(progress):
             code = program()(args=arguments, prog_name="salience", standalone_mode=False) or 0
         sys.stdout.flush()
     except KeyboardInterrupt:  # since version 0.29, typer returns the exit code instead
@@ -118,7 +123,39 @@ def main(arguments: Sequence[str]) -> int:
             return USAGE
         option = getattr(error, "option_name", "") or ""
         return complain(instead_of(option, value_of(option, arguments), command) or one_line(message_of()), USAGE)
-    return complain("interrupted" + CONTINUED.get(command, ""), code) if code == INTERRUPTED else code
+    if code != INTERRUPTED:
+        return code
+    how = "terminated" if stopped_by else "interrupted"
+    return complain(how + CONTINUED.get(command, ""), TERMINATED if stopped_by else INTERRUPTED)
+
+
+def progress() -> Display:
+    """What shows the work of a command, made where there is some."""
+    from salience.report.progress import Shown
+
+    return Shown(quiet=not is_main_process(), stderr=True)
+
+
+@contextmanager
+def interrupted_by_sigterm(came: list[int]) -> Iterator[None]:
+    """Inside the `with`, SIGTERM ends a command as Ctrl-C does, and is added to `came`.
+
+    Of processes that train together, a waiting one would not see it: they end at once, as does what has its own way.
+    """
+
+    def end(number: int, frame: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    alone = current_thread() is main_thread() and world_size() == 1
+    if not alone or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def value_of(option: str, arguments: Sequence[str]) -> str:
@@ -143,7 +180,8 @@ def answer(error: Exception) -> int:
     if means(errno.ENOSPC, errno.EDQUOT):
         place = f" {filename}" if (filename := getattr(error, "filename", None)) else ""
         return complain(
-            f"the disk is full: cannot write{place}; make room and run again, with --resume for training", USAGE
+            f"the disk is full: cannot write{place}; make room and run again, with --resume after train and predict",
+            USAGE,
         )
     if isinstance(error, ImportError) and not (error.name or "").startswith("salience"):
         return complain(

@@ -16,6 +16,7 @@ from salience.errors import InputError, counted, listed, one_line, quoted
 from salience.runs.folder import ABSTENTION, written_by_run
 from salience.runs.retired import RETIRED
 from salience.training.recipe import Recipe
+from salience.work import doing
 
 if TYPE_CHECKING:
     from salience.runs.results import Run
@@ -138,7 +139,7 @@ def upload(folder: Path, files: list[str], card: str, repository: str, private: 
     if get_token() is None:
         raise InputError("you are not logged in to the hub: run `hf auth login`, or set HF_TOKEN")
     api = HfApi(library_name="salience", library_version=__version__)
-    with told(repository):
+    with told(repository), doing("uploading"):
         address = api.create_repo(repository, private=True if private else None, exist_ok=True)
         is_private = api.model_info(repository).private
         if private and not is_private:

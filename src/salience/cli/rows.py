@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from salience.errors import InputError, counted, listed, nearest, quoted, rows_l
 from salience.explainers.explain import TEXTS
 from salience.report.terminal import tell
 from salience.runs.folder import trained_columns
+from salience.work import doing
 
 
 @contextmanager
@@ -172,6 +174,13 @@ def read_texts(
         tell(problem)
     if rows:
         yield given()
+
+
+@doing("counting rows")
+def count_rows(data: str, encoding: str, most: int | None = None) -> int:
+    """The number of rows of a file, up to `most`; of typed tables, one column is read."""
+    column = column_names(data, encoding)[:1]
+    return sum(1 for _ in islice(stream(data, encoding, columns=column), most))
 
 
 def columns_in(

@@ -55,13 +55,14 @@ def suggest(
 
     from salience.classify import TextClassifier, choose_device, load
     from salience.classify.frozen_encoder import FrozenEncoder, load_frozen
-    from salience.classify.parts import Windows, check_window
+    from salience.classify.parts import Windows, check_window, rows_of_part
     from salience.data.columns import choose_as_trained
     from salience.data.reading import column_names, column_types, form_for
     from salience.data.task import check_not_read
     from salience.data.values import joined, label_columns
     from salience.data.writing import check_output, writing
     from salience.models.loading import NoClassifier
+    from salience.processes import WHOLE
     from salience.report.terminal import tell
     from salience.runs.folder import trained_columns
     from salience.suggestions import DEFAULT, DESCRIBED
@@ -107,7 +108,8 @@ def suggest(
     for line in filter(None, [*notes, None if classifier is None or described else note]):
         tell(line)
 
-    fresh, windows = FreshTexts(trained_on | measured), Windows(pool, encoding, columns, None, window)
+    fresh = FreshTexts(trained_on | measured)
+    windows = Windows(pool, encoding, columns, rows_of_part(WHOLE, pool, encoding, columns), window)
     view = partial(view_of, reader, with_vectors=chosen.reads_vectors)
     numbers, probabilities, vectors = read_pool(windows, view, len(known_labels), fresh)
     sound = int(np.isfinite(probabilities).all(1).sum())

@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 
 from salience.batch import Batch
 from salience.data.encoding import Encoded
+from salience.work import tracked
 
 # Padded tokens in a batch: enough to keep the device busy, few enough to stay in a CPU's cache.
 TOKENS = {"cpu": 2048, "cuda": 65536}
@@ -178,17 +179,21 @@ def length_batches(lengths: np.ndarray, tokens: int, padding: float = np.inf) ->
 
 
 def like_length(
-    model: PreTrainedModel, texts: Encoded, labelled: bool = False, tokens: Mapping[str, int] = TOKENS
-) -> Iterator[tuple[np.ndarray, Batch]]:
+    model: PreTrainedModel, texts: Encoded, labelled: bool = False, tokens: Mapping[str, int] = TOKENS,
+    name: str = "predicting",
+) -> Iterator[tuple[np.ndarray, Batch]]:  # fmt: skip
     """Yields batches of texts of similar length on the model's device, each with the indices of its rows.
 
     `tokens` is the largest number in a batch, padding included, by type of device. There is no padding for a model
-    that reads it.
+    that reads it. The work is counted by its `name`, a text by its length: the long ones come last.
     """
     size, padding = (limits.get(model.device.type, limits["cpu"]) for limits in (tokens, PADDING))
     if getattr(model.config, "reads_padding", False):
         padding = 0
-    for rows in length_batches(texts.lengths, size, padding):
+    costs = texts.lengths + 1
+    texts_per_cost = len(texts) / max(costs.sum(), 1)
+    batches = length_batches(texts.lengths, size, padding)
+    for rows in tracked(batches, len(texts), name, size=lambda rows: float(costs[rows].sum() * texts_per_cost)):
         yield rows, padded(texts, rows, model.config.pad_token_id or 0, labelled).to(model.device)
 
 

@@ -15,6 +15,7 @@ from torch.utils.data import Dataset
 
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, quoted
+from salience.work import tracked
 
 SPECIAL = -1  # in `Words.of_tokens`: the token is a part of no word
 # Texts, and characters, that are tokenised in one call. What a tokenizer gives has a hundred times their bytes.
@@ -323,7 +324,8 @@ def encode_texts(
     no_ids, no_segments = np.zeros(0, np.int32), np.zeros(0, np.int8)
     ids, segments, types, lengths, cut, words = [no_ids], [no_segments], [no_segments], [], [], []
     columns = Texts(list(texts), None if pairs is None else list(pairs)).columns
-    for part in chunks(columns):
+    parts = tracked(chunks(columns), len(columns[0]), "tokenising", size=lambda part: part.stop - part.start)
+    for part in parts:
         chunk = [column[part] for column in columns]
         encodings = encodings_of(tokenizer, chunk, truncation=False)
         long = [max_length is not None and len(encoding) > max_length for encoding in encodings]

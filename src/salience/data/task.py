@@ -36,6 +36,7 @@ from salience.data.values import (
 from salience.errors import InputError, counted, listed, quoted, rows_listed, unknown
 from salience.files import readable_text
 from salience.settings import read_yaml
+from salience.work import doing
 
 LIMIT = 50_000_000  # characters of texts that are kept: some hundreds of megabytes at most
 _kept: OrderedDict[tuple, tuple[Part, int]] = OrderedDict()  # what was read, with its number of characters
@@ -206,6 +207,7 @@ def stamp(source: str) -> tuple | None:
     return path, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
+@doing("reading rows")
 def collect(
     rows: Iterable[dict], columns: Columns, source: str, bad_rows: str = "error"
 ) -> tuple[Texts, list[Label] | None, list[str]]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from salience.data.reading import DELIMITED, Form
 from salience.errors import InputError, counted, quoted, unknown
 from salience.files import check_output_file, whole_file
+from salience.work import hidden
 
 if TYPE_CHECKING:
     import pyarrow
@@ -255,15 +256,22 @@ def writing(
     check_output(output, overwrite)
     columns = columns or {}
     if output is None:
-        yield csv_writer(standard_output(), columns, safe_csv, Form())
+        printed = csv_writer(standard_output(), columns, safe_csv, Form())
+
+        def write(rows: list[dict[str, Any]]) -> None:
+            with hidden():
+                printed(rows)
+                sys.stdout.flush()
+
+        yield write
         return
     form = form or Form(DELIMITED.get(output.suffix.lower(), ","))
     opened = OPENERS.get(output.suffix.lower(), opened_csv)
     if is_stream(output):
         number = OPEN_ALREADY.fullmatch(str(output))  # of an open stream, a copy of its descriptor is written to
         target = output if number is None else os.dup(STANDARD.get(number[1]) or int(number[2]))
-        with opened(target, columns, safe_csv, note, form) as write:
-            yield write
+        with opened(target, columns, safe_csv, note, form) as write_to:
+            yield write_to
         return
-    with whole_file(output) as unfinished, opened(unfinished, columns, safe_csv, note, form) as write:
-        yield write
+    with whole_file(output) as unfinished, opened(unfinished, columns, safe_csv, note, form) as write_to:
+        yield write_to

@@ -27,10 +27,12 @@ from salience.explainers.explanation import Explanation
 from salience.hooks.hooks import evaluating, forward
 from salience.models.problem import labels_of_model, to_probabilities
 from salience.settings import is_whole
+from salience.work import tracked
 
 # How the scores of a word's tokens become the word's score: a function of numpy, and the value that it begins with.
 PIECES = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf)}
 TEXTS = 512  # that are explained at a time
+EXPLAINING = "explaining"  # the name of the work
 Explained = TypeVar("Explained")
 
 
@@ -74,8 +76,10 @@ def explain_texts(
     pieces: str = "sum",
 ) -> Iterator[Explanation]:
     """The explanations of N texts in their order, as of `explain`, by functions of (model, batch, target)."""
-    for start in range(0, len(texts), TEXTS):
-        some = texts.take(range(start, min(start + TEXTS, len(texts))))
+    starts = range(0, len(texts), TEXTS)
+    windows = (range(start, min(start + TEXTS, len(texts))) for start in starts)
+    for window in tracked(windows, len(texts), EXPLAINING, size=len):
+        some = texts.take(window)
         if target == "gold" and not some.labelled.all():
             which = "a text" if some.rows is None else f"row {some.rows[int(some.labelled.argmin())]}"
             raise ValueError(
@@ -201,7 +205,7 @@ def _explain_encoded(
     model, words, gold = classifier.model, encoded.words, _gold_of(texts)
     predicting = next((name for name, each in explainers.items() if isinstance(each, WithLogits)), None)
     by_row: dict[int, Explanation] = {}
-    for rows, batch in like_length(model, encoded, tokens=DIFFERENTIATED):
+    for rows, batch in like_length(model, encoded, tokens=DIFFERENTIATED, name=EXPLAINING):
         target = None if targets is None else torch.tensor(targets[rows], device=model.device)
         scores: dict[str, Tensor] = {}
         with classifier.computing(), evaluating(model):
@@ -247,7 +251,7 @@ def explain_tokens(
     """The scores of each text's tokens (T,), special tokens included, for N texts. Their labels are ignored."""
     by_row: list[np.ndarray] = [np.zeros(0)] * len(texts)
     with evaluating(model):
-        for rows, batch in like_length(model, texts, tokens=DIFFERENTIATED):
+        for rows, batch in like_length(model, texts, tokens=DIFFERENTIATED, name=EXPLAINING):
             classes = None if target is None else torch.as_tensor(target[rows], device=batch.input_ids.device)
             scores = explainer(model, batch, classes).float().cpu().numpy()
             for row, of_tokens in zip(rows, scores, strict=True):

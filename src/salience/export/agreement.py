@@ -24,6 +24,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.hooks.hooks import evaluating, forward
 from salience.scores.labels import Labels
+from salience.work import tracked
 
 ENOUGH = 0.99  # share of texts with the same label, or set of labels
 # The largest difference of a logit between a model and its export in float32, relative to the range of the logits.
@@ -142,7 +143,8 @@ def check_parity(classifier: TextClassifier, exported: OnnxModel, tokenizer: Tok
     kind = classifier.model.config.model_type
     expected, found = [], []
     with torch.inference_mode(), evaluating(classifier.model):
-        for texts in made_up_sets(classifier):
+        sets = made_up_sets(classifier)
+        for texts in tracked(sets, len(sets), "comparing with the original", "batches"):
             expected.append(forward(classifier.model, as_batch(classifier, texts)).numpy())
             served = as_served(tokenizer, texts)
             batch = padded(served, np.arange(len(served)), classifier.tokenizer.pad_token_id or 0)

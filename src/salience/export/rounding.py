@@ -10,11 +10,14 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
+from salience.work import doing
+
 STATES, WEIGHTS = 127, 63  # the largest numbers
 ZERO = np.uint8(128)  # that stands for 0 of a state; products of unsigned and signed numbers are the fast ones
 TINY = np.float32(1e-30)  # in place of a largest magnitude of 0, by which nothing can be divided
 
 
+@doing("rounding the weights")
 def round_products(file: Path, external: bool = False) -> None:
     """Replaces a model by one that multiplies the states of tokens by weights in whole numbers of 8 bits.
 

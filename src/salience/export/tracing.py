@@ -21,6 +21,7 @@ from transformers import PreTrainedModel
 from salience.batch import Batch
 from salience.errors import InputError
 from salience.hooks.hooks import evaluating, inputs_of
+from salience.work import doing
 
 LARGEST_FILE = 2**31 - 2**24  # a protobuf file holds at most 2 GB; larger weights are written to a file beside it
 
@@ -36,6 +37,7 @@ class Logits(nn.Module):
         return self.model(**dict(zip(self.names, inputs, strict=True))).logits
 
 
+@doing("tracing the model")
 def write_onnx(model: PreTrainedModel, example: Batch, file: Path) -> None:
     """Writes a classifier, which is on a CPU in float32, as ONNX of standard operators.
 

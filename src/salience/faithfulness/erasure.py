@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from salience.work import tracked
+
 if TYPE_CHECKING:
     from salience.data.encoding import Words
 
 Judge = Callable[[Any], np.ndarray]  # probabilities (N, C) of N texts, which are as those of the reading
 Erased = tuple[int, bytes]  # a text's number, and for each of its words a byte: 1 if it is kept
 AT_ONCE = 4096  # erased texts that are encoded at a time
+JUDGING = "predicting shortened texts"  # the name of the work
 
 
 @dataclass(eq=False)
@@ -125,8 +128,8 @@ class Reading:
 
     def _ask(self, missing: dict[Erased, None]) -> None:
         order = sorted(missing, key=lambda text: text[1].count(1))  # so that texts of one batch are alike
-        for start in range(0, len(order), AT_ONCE):
-            part = order[start : start + AT_ONCE]
+        parts = (order[start : start + AT_ONCE] for start in range(0, len(order), AT_ONCE))
+        for part in tracked(parts, len(order), JUDGING, size=len):
             kept = np.frombuffer(b"".join(words for _, words in part), bool)
             texts = self.texts.take([row for row, _ in part]).keeping(kept, self.empty_token)
             self._known.update(zip(part, self.judge(texts), strict=True))

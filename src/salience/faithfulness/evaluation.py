@@ -28,9 +28,10 @@ from salience.explainers.explain import (
 from salience.faithfulness import Metric, default_metrics, metrics_named
 from salience.faithfulness.accuracy import right_alone, right_without
 from salience.faithfulness.detection import detection_by_class, marked_words, mean_detection
-from salience.faithfulness.erasure import Erasure, Reading
+from salience.faithfulness.erasure import JUDGING, Erasure, Reading
 from salience.faithfulness.results import CURVES, Evaluation, row_of
 from salience.settings import COUNT, is_whole
+from salience.work import tracked
 
 DRAWS = 5  # of random scores; their mean is the baseline
 LEAVE_ONE_OUT_TEXTS = 200
@@ -84,7 +85,7 @@ def evaluate(
             and explainer.
         seed: seeds the random scores and the draw of texts.
         segmenter: gives the words of a text, as of `salience.explain`.
-        say: is given progress messages.
+        say: is given notes and results.
 
     Raises:
         InputError: an unknown metric, explainer or label; texts that are none; a metric that needs labels or marks
@@ -127,7 +128,7 @@ def evaluate(
     asked_for = {name: metric.compute for name, metric in chosen.items()}
     if curves:
         asked_for |= dict(zip(CURVES, (right_without, right_alone), strict=True))
-    measured = measure(judging, explained, scorings, asked_for, most, marked, say)
+    measured = measure(judging, explained, scorings, asked_for, most, marked)
     detected: list[dict[str, dict[str, float]]] = [
         {} if marked is None else detection_by_class(of_words, marks, gold, classifier.labels, at)
         for of_words in scorings
@@ -260,7 +261,7 @@ def scores_of(
 def measure(
     judging: Reading, explained: Reading, scorings: Sequence[Sequence[np.ndarray]],
     computations: Mapping[str, Callable[[Erasure], np.ndarray]], most: int,
-    marked: Sequence[Sequence[int]] | None = None, say: Callable[[str], None] = lambda line: None,
+    marked: Sequence[Sequence[int]] | None = None,
 ) -> list[dict[str, np.ndarray]]:  # fmt: skip
     """What is computed of each scoring of N texts, `WINDOW` texts at a time: values (..., N) by name.
 
@@ -287,12 +288,11 @@ def measure(
                     compute(erasure)
         return [{name: compute(erasure) for name, compute in computations.items()} for erasure in erasures]
 
-    windows = []
-    for start in range(0, len(judging), WINDOW):
-        windows.append(of_window(slice(start, start + WINDOW)))
-        if len(judging) > WINDOW:
-            what = "texts" if judging.targets is None else "labels of texts"
-            say(f"{min(start + WINDOW, len(judging))} of {len(judging)} {what} judged")
+    starts = range(0, len(judging), WINDOW)
+    slices = (slice(start, min(start + WINDOW, len(judging))) for start in starts)
+    what = "texts" if judging.targets is None else "labels of texts"
+    judged = tracked(slices, len(judging), JUDGING, what, lambda rows: rows.stop - rows.start)
+    windows = [of_window(rows) for rows in judged]
     return [
         {name: np.concatenate([part[name] for part in parts], axis=-1) for name in computations}
         for parts in zip(*windows, strict=True)

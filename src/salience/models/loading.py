@@ -28,6 +28,7 @@ from salience.models.architectures import MODEL_TYPES
 from salience.models.mean_pooling import without_pooling_layer
 from salience.models.sentence_modules import declared_modes, with_saved_head
 from salience.scores.labels import ONE_LABEL, SEVERAL_LABELS
+from salience.work import doing
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -565,7 +566,7 @@ def _loaded(name: str, load: Callable[[], Loaded]) -> Loaded:
     level = logging.get_verbosity()
     logging.set_verbosity_error()  # transformers warns of a head without weights, which is what was asked for
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), doing(f"loading {name}"):
             warnings.simplefilter("ignore")
             return load()
     except InputError:

@@ -13,6 +13,7 @@ from rich.text import Text
 from salience.errors import printable
 from salience.explainers.explanation import Explanation
 from salience.scores.labels import labels_in
+from salience.work import hidden
 
 DECISIVE = 3  # words marked in a text
 
@@ -33,7 +34,8 @@ def titled(title: str, **settings: Any) -> Table:
 
 def say(line: str) -> None:
     """Prints a line to standard output, without characters that control a terminal."""
-    print(printable(line))
+    with hidden():
+        print(printable(line))
 
 
 def tell(line: str) -> None:

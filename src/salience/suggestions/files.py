@@ -24,6 +24,7 @@ from salience.suggestions.suggesting import FreshTexts, Suggestion, digest_of_te
 from salience.training.prepare import silent
 from salience.training.recipe import DataSettings, Recipe
 from salience.training.task import task_of
+from salience.work import tracked
 
 if TYPE_CHECKING:
     from pyarrow import DataType
@@ -77,7 +78,7 @@ def read_pool(
     numbers: list[int] = []
     probabilities, vectors = [np.zeros((0, classes), np.float32)], []
     first = 1
-    for texts in windows.texts():
+    for texts in tracked(windows.texts(), len(windows.rows), "predicting", "rows", len):
         kept = [place for place, row in enumerate(texts) if fresh.is_fresh(row)]
         if kept:
             own: list[Any] = [texts[place] if len(texts[place]) > 1 else texts[place][0] for place in kept]
@@ -113,8 +114,8 @@ class SuggestedColumns:
         prefix: begins the names of all but the columns for a person.
         labels: the names of these. Where a row has a value of such a name, it is kept.
         several: whether a text can have several labels.
-        trained: the columns of the training rows, which say how several labels are written; None: as JSON.
         as_columns: whether the rows are those of a table, and not objects.
+        trained: the columns of the training rows, which say how several labels are written; None: as JSON.
         predicted: whether a classifier predicts, and not an encoder.
     """
 

@@ -20,6 +20,7 @@ from salience.data.values import Label
 from salience.errors import InputError, unknown
 from salience.settings import is_whole
 from salience.suggestions.strategies import DEFAULT, MOST, STRATEGIES, Pool, Strategy
+from salience.work import doing
 
 EMPTY, LABELLED, REPEATED = "without a text", "labelled already", "repeated"  # why a text is not worth a label
 
@@ -193,7 +194,9 @@ def ranked(
     several = classifier is not None and classifier.multi_label
     pool = Pool(None if classifier is None else probabilities, vectors, labelled, several=several)
     found = []
-    for each in strategy.choose(pool, count, np.random.default_rng(seed)):
+    with doing("choosing"):
+        chosen = strategy.choose(pool, count, np.random.default_rng(seed))
+    for each in chosen:
         own, place = probabilities[each], int(places[each])
         if classifier is None:
             found.append(Suggestion(place, (), None))

@@ -19,6 +19,7 @@ from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.scores.labels import labels_of
 from salience.scores.predictions import Predictions
+from salience.work import doing
 
 FEATURES = 200_000  # most frequent words and word pairs used: they fit into a laptop's memory for 500,000 texts
 # Inverse strength of the regressions' L2 penalty. It was chosen once and is not tuned: scikit-learn's 1 is strong for
@@ -87,6 +88,7 @@ def terms(text: str) -> list[str]:
     return found
 
 
+@doing("fitting the TF-IDF baseline")
 def tfidf_probabilities(training: Texts, test: Texts, classes: int) -> np.ndarray:
     """Logistic regression on TF-IDF features of words and word pairs: probabilities (N, C) float32."""
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -134,7 +136,11 @@ def fitted_regression(features, labels: np.ndarray, strength: float, weights: np
     from threadpoolctl import threadpool_limits
 
     # The products are so small that several threads of BLAS take ten times as long as one.
-    with threadpool_limits(1, "blas"), warnings.catch_warnings():  # two rows a class are few, but no mistake
+    with (
+        doing("fitting a regression"),
+        threadpool_limits(1, "blas"),
+        warnings.catch_warnings(),
+    ):  # two rows a class are few, but no mistake
         warnings.filterwarnings("ignore", "The number of unique classes is greater", UserWarning)
         return LogisticRegression(C=strength, max_iter=1000).fit(features, labels, weights)
 

@@ -49,6 +49,7 @@ from salience.training.head import choose_calibration, described_in, divide_logi
 from salience.training.passes import FORWARD, text_passes
 from salience.training.prepare import Prepared, as_batch, prepare, silent
 from salience.training.recipe import Plan, Recipe, default_steps
+from salience.work import tracked
 
 HOLDOUT_FOLDS = 5  # of which the first one is held out
 MANY = 5000  # training rows, from which on twice the time seems too much for a temperature; not measured
@@ -369,7 +370,7 @@ def heads_alone(prepared: Prepared, task: Task, divisions: Sequence[Folds]) -> l
     for folds in divisions:
         numbers = np.concatenate([folds.numbers, np.zeros(len(task.descriptions), int)])[owners]  # no fold predicts 0
         logits, regressions = np.zeros((len(rows), len(task.labels))), {}
-        for number in folds.predicted:
+        for number in tracked(folds.predicted, len(folds.predicted), "fitting regressions", "folds"):
             inside, training = numbers == number, folds.divided(number)[0].known_labels
             known, of_known = vectors[~inside], labels[~inside]
             if len(np.unique(of_known)) > 1:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from time import monotonic
 
 import numpy as np
 
-from salience.classify import TextClassifier, load
+from salience.classify import load
 from salience.data.columns import choose_as_trained
 from salience.data.labels import check_labels, encode, names_of
 from salience.data.reading import column_names, stream
@@ -29,7 +28,7 @@ from salience.data.task import (
 )
 from salience.data.texts import Texts
 from salience.data.values import Label, check_same_kind
-from salience.errors import InputError, counted, duration, listed, quoted
+from salience.errors import InputError, counted, listed, quoted
 from salience.files import sha256_of
 from salience.models.architectures import own_settings
 from salience.models.loading import load_configuration
@@ -40,7 +39,6 @@ from salience.training.measures import Measure
 from salience.training.recipe import Recipe
 
 Note = Callable[[str], None]
-TAUGHT_AT_ONCE, INTERVAL = 256, 10  # texts that a teacher labels at a time; seconds between two lines
 
 
 def read_task(recipe: Recipe, note: Note = print) -> Task:
@@ -152,25 +150,13 @@ def taught_part(recipe: Recipe, note: Note) -> tuple[Part, list[str], np.ndarray
     precision = "auto" if recipe.precision == "fp16" else recipe.precision
     teacher = load(recipe.teacher, device=recipe.device, precision=precision)
     note(f"the teacher {recipe.teacher} labels {counted(len(texts), 'text')}")
-    probabilities = np.concatenate([*taught_in_parts(teacher, texts, note)])
+    probabilities = teacher.predict_proba(texts)
     decided = [tuple(np.array(teacher.labels)[row].tolist()) for row in teacher.decisions(probabilities)]
     labels: list[Label] = [*decided] if teacher.multi_label else [only for (only,) in decided]
     if trained is not None:  # where rows have labels of people: those of validation and test
         label = recipe.label or trained.label
         columns = replace(columns, label=label, separator=trained.separator, empty_label=trained.empty_label)
     return Part(texts, labels, columns, notes + warnings), teacher.labels, probabilities
-
-
-def taught_in_parts(teacher: TextClassifier, texts: Texts, note: Note) -> Iterator[np.ndarray]:
-    """The probabilities (M, C) that a teacher gives parts of texts; a line every ten seconds says what is left."""
-    begun = told = monotonic()
-    for start in range(0, len(texts), TAUGHT_AT_ONCE):
-        done = min(start + TAUGHT_AT_ONCE, len(texts))
-        yield teacher.predict_proba(texts.take(range(start, done)))
-        now = monotonic()
-        if now - told >= INTERVAL and done < len(texts):
-            told, left = now, (now - begun) * (len(texts) - done) / done
-            note(f"{done:,} of {len(texts):,} texts are labelled, about {duration(left)} left")
 
 
 def task_of(recipe: Recipe, note: Note) -> Task:
