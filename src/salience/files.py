@@ -188,6 +188,11 @@ def temporary(target: Path) -> Path:
     return target.with_name(f".{target.name}.{uuid4().hex[:8]}{UNFINISHED}")
 
 
+def working_file(target: Path) -> Path:
+    """What an interrupted writer of `target` keeps to go on from."""
+    return target.with_name(f".{target.name}.working")
+
+
 def leftovers(target: Path) -> Iterator[Path]:
     """What killed processes have left beside `target`, whose lock this process holds."""
     return target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 8}{UNFINISHED}")
@@ -273,7 +278,8 @@ def undecodable(path: Path, encoding: str) -> InputError:
 def whole_file(target: Path, patience: float = 0) -> Iterator[Path]:
     """A temporary path beside `target`. The file written there is renamed to `target` if the `with` ends normally.
 
-    After an exception, the temporary file is removed and `target` is unchanged. Waits and raises as `locked`.
+    After an exception, the temporary file is removed and `target` is unchanged. A `working_file` of an interrupted
+    writer is removed when `target` is whole. Waits and raises as `locked`.
     """
     target = resolved(target)
     with locked(target, patience):
@@ -281,6 +287,7 @@ def whole_file(target: Path, patience: float = 0) -> Iterator[Path]:
             leftover.unlink(missing_ok=True)
         with replacing(target) as unfinished:
             yield unfinished
+        working_file(target).unlink(missing_ok=True)  # nobody goes on from it
 
 
 @contextmanager

@@ -31,6 +31,7 @@ def commands(place, run, tmp_path):
         "train --resume": place.train("--estimate", "none", "--output", output, "--resume"),
         "predict": ["predict", run, place.test, "--output", output / "labels.csv"],
         "predict --overwrite": ["predict", run, place.test, "--output", output / "labels.csv", "--overwrite"],
+        "predict --resume": ["predict", run, place.test, "--output", output / "labels.csv", "--resume"],
         "compare": ["compare", place.data, "--test", place.test, "--model", place.model, "--output", output, *seeds],
         "export": ["export", run, "--output", output],
         "explain": ["explain", run, place.test, "--output", output / "page.html"],
@@ -53,8 +54,8 @@ def together(first, second, tmp_path, delay: float) -> list[tuple[int, str]]:
     return said
 
 
-PAIRS = ["train", "train --overwrite", "train --resume", "predict", "predict --overwrite", "compare", "export",
-         "explain", "faithfulness"]  # fmt: skip
+PAIRS = ["train", "train --overwrite", "train --resume", "predict", "predict --overwrite", "predict --resume",
+         "compare", "export", "explain", "faithfulness"]  # fmt: skip
 
 
 @pytest.mark.parametrize("pair", PAIRS)

@@ -29,10 +29,21 @@ from salience.models.problem import labels_in_config, labels_of_model, threshold
 from salience.runs.folder import trained_on_pairs
 from salience.scores.labels import Labels
 
+Once = Callable[[Callable[[], np.ndarray]], np.ndarray]  # what a function gives, which need not be called again
+
+
+def at_once(compute: Callable[[], np.ndarray]) -> np.ndarray:
+    return compute()
+
 
 @torch.inference_mode()
-def predict_probabilities(model: PreTrainedModel, encoded: Encoded, precision: str = "auto") -> np.ndarray:
-    """The probabilities (N, C) float32 of N encoded texts, in evaluation mode; the model's mode is restored."""
+def predict_probabilities(
+    model: PreTrainedModel, encoded: Encoded, precision: str = "auto", once: Once = at_once
+) -> np.ndarray:
+    """The probabilities (N, C) float32 of N encoded texts, in evaluation mode; the model's mode is restored.
+
+    `once` is called for every batch, with a function that computes its probabilities.
+    """
     classes = cast(int, model.config.num_labels)  # None stands for a configuration without labels
     probabilities = np.empty((len(encoded), classes), np.float32)
     kind = labels_of_model(model)
@@ -40,8 +51,13 @@ def predict_probabilities(model: PreTrainedModel, encoded: Encoded, precision: s
         fast = architecture(model).fast_logits(int(encoded.lengths.sum()))
         logits_of: Callable[[Batch], Tensor] = fast or partial(forward, model)
         for rows, batch in like_length(model, encoded):
-            probabilities[rows] = to_probabilities(kind, logits_of(batch).float()).cpu().numpy()
+            probabilities[rows] = once(partial(probabilities_of, logits_of, kind, batch))
     return probabilities
+
+
+def probabilities_of(logits_of: Callable[[Batch], Tensor], kind: Labels, batch: Batch) -> np.ndarray:
+    """The probabilities (B, C) of a batch in float32."""
+    return to_probabilities(kind, logits_of(batch).float()).cpu().numpy()
 
 
 @dataclass(frozen=True)
@@ -161,13 +177,16 @@ class TextClassifier:
         """A context in which the model computes in the classifier's precision."""
         return computing(self.model, self.precision)
 
-    def probabilities(self, encoded: Encoded) -> np.ndarray:
-        """The probabilities of the labels (N, C) in float32 for N texts, of which some may be several windows."""
-        found = self._probabilities(encoded)
+    def probabilities(self, encoded: Encoded, once: Once = at_once) -> np.ndarray:
+        """The probabilities of the labels (N, C) in float32 for N texts, of which some may be several windows.
+
+        `once` is called for every batch, with a function that computes its probabilities.
+        """
+        found = self._probabilities(encoded, once)
         return found if encoded.owners is None else merged(found, encoded.owners, self.multi_label)
 
-    def _probabilities(self, encoded: Encoded) -> np.ndarray:
-        return predict_probabilities(self.model, encoded, self.precision)
+    def _probabilities(self, encoded: Encoded, once: Once) -> np.ndarray:
+        return predict_probabilities(self.model, encoded, self.precision, once)
 
     def predict_proba(self, texts: TextsLike) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32 for N texts or pairs, in their order.
@@ -242,10 +261,10 @@ class OnnxClassifier(TextClassifier):
 
     model: OnnxModel
 
-    def _probabilities(self, encoded: Encoded) -> np.ndarray:
+    def _probabilities(self, encoded: Encoded, once: Once) -> np.ndarray:
         logits = np.empty((len(encoded), len(self.labels)), np.float32)
         for rows, batch in like_length(self.model, encoded, tokens={"cpu": TOKENS * self.model.threads}):
-            logits[rows] = self.model.logits(batch)
+            logits[rows] = once(partial(self.model.logits, batch))
         return to_probabilities(self.kind, torch.from_numpy(logits)).numpy()
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from salience.classify import TextClassifier, load
 from salience.classify.abstaining import Thresholds, read_thresholds
+from salience.classify.classifier import Once, at_once
 from salience.data.columns import Columns, choose_as_trained
 from salience.data.reading import column_names, column_types
 from salience.data.values import joined, text_of, value_in, well_formed
@@ -330,13 +331,16 @@ class Predictor:
         own[labels.index(name)] = value
         return own
 
-    def answers(self, texts: Sequence[tuple[str | None, ...]]) -> Answers:
-        """The answers about N rows, each a text or the two texts of a pair; None stands for a text that is missing."""
+    def answers(self, texts: Sequence[tuple[str | None, ...]], once: Once = at_once) -> Answers:
+        """The answers about N rows, each a text or the two texts of a pair; None stands for a text that is missing.
+
+        `once` is called for every batch, with a function that computes what is said of it.
+        """
         has_text = np.array([None not in row for row in texts], bool)
         complete: list[Any] = [row if len(row) > 1 else row[0] for row in texts if None not in row]
         encoded = self.classifier.read(complete)
         probabilities = np.full((len(texts), len(self.classifier.labels)), np.nan, np.float32)
-        probabilities[has_text] = self.classifier.probabilities(encoded)
+        probabilities[has_text] = self.classifier.probabilities(encoded, once)
         cut = np.zeros(len(texts), bool)
         cut[has_text] = encoded.cut_texts
         return Answers(probabilities, has_text, cut)

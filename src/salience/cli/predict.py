@@ -11,7 +11,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from salience.cli import options
-from salience.errors import counted, quoted
+from salience.errors import InputError, counted, quoted
 
 
 def predict(
@@ -37,20 +37,23 @@ def predict(
     part: options.Part = None,
     ray: options.Ray = None,
     overwrite: options.Overwrite = False,
+    resume: Annotated[bool, Option("--resume", help="Continue an interrupted prediction.")] = False,
 ) -> None:
     """Predict a label for each row, in the order of the rows and in bounded memory."""
-    from contextlib import closing
+    from contextlib import ExitStack, closing
 
     from salience.processes import WHOLE, file_of, importing, part_of
 
     with importing():
         from salience.classify import choose_device
-        from salience.classify.parts import Windows, answers_by_ray, check_window, rows_of_part
+        from salience.classify.kept_answers import answered, kept_answers, kept_precision
+        from salience.classify.parts import Windows, check_window, rows_of_part
         from salience.classify.predictor import Predictor, written_columns
         from salience.data.columns import choose_as_trained
         from salience.data.reading import column_names, form_for
         from salience.data.task import check_not_read
         from salience.data.writing import check_output, is_stream, writing
+        from salience.models.precision import default_precision
         from salience.report.terminal import cut_off, tell
         from salience.runs.folder import trained_columns
 
@@ -61,8 +64,10 @@ def predict(
         choose_device(device)  # an invalid device is reported before the data are read
     check_window(window)
     turn = part_of(part, tell)
-    if output is not None and not is_stream(output):
-        output = file_of(turn, output)
+    file = None if output is None or is_stream(output) else file_of(turn, output)
+    output = file or output
+    if resume and file is None:
+        raise InputError("--resume needs an output that is a file: name it, as in --output predicted.csv")
     columns, notes = choose_as_trained(
         column_names(data, encoding), trained_columns(model), {"text": text, "text_pair": text_pair},
         need_label=False, source=data,
@@ -73,18 +78,24 @@ def predict(
     check_output(output, overwrite, safe_csv)
     check_not_read(output, data)
     written = written_columns(data, encoding, added)
-    for note in notes:
-        tell(note)
-
     windows = Windows(data, encoding, columns, rows_of_part(turn, data, encoding, columns), window)
-    if ray is None:
-        answered = ((first, rows, predictor.answers(windows.texts_of(first, rows))) for first, rows in windows)
-    else:
-        answered = answers_by_ray(predictor, windows, ray)
     seen: Counter[str] = Counter()
-    form = form_for(output, data, encoding)
-    with writing(output, overwrite, written, safe_csv, tell, form) as write, closing(answered):
-        for first, rows, answers in answered:
+    with ExitStack() as stack:
+        write = stack.enter_context(
+            writing(output, overwrite, written, safe_csv, tell, form_for(output, data, encoding))
+        )
+        kept = None
+        if file is not None:
+            stack.enter_context(default_precision(kept_precision(file) if resume else "auto"))
+            given = {
+                "--text": columns.text, "--text-pair": columns.text_pair, "--encoding": encoding, "--window": window,
+                "--prefix": prefix, "--safe-csv": safe_csv, "--no-abstain": no_abstain, "--threshold": threshold,
+                "--sets": sets, "--part": "/".join(map(str, turn)), "--ray": ray is not None,
+            }  # fmt: skip
+            kept = stack.enter_context(kept_answers(file, windows, here, given, resume, overwrite, tell))
+        for note in notes:
+            tell(note)
+        for first, rows, answers in stack.enter_context(closing(answered(predictor, windows, ray, kept))):
             if not added.as_columns:  # in a file of objects, every row may have names of its own
                 for number, row in enumerate(rows, first):
                     added.check_free(row, f"{data}: row {number}")
