@@ -5,6 +5,9 @@
 Both read the vectors of the frozen encoder. The descriptions are the names of the labels, and a sentence for each; the
 sentences were written before anything was measured, and were not changed. Rows to train on are drawn from the
 development sets (`bench/development.py`), as many of each class, five times.
+
+"20 rows" is the regression with which a head begins, on rows drawn from all, ten times; "20 rows and sentences" is
+the one that leans on the sentences as well (`--label-descriptions`).
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from development import development_set, rows_of
 from salience.classify.frozen_encoder import load_frozen
 from salience.data.task import name_in_words
+from salience.training.head import regression_of
 
 SENTENCES = {
     "ag_news": {
@@ -47,6 +51,7 @@ SENTENCES = {
 }
 TEMPLATES = {"banking77": "A customer asks the bank about this: {}."}
 SEEDS, SIZES, OTHERS = range(5), (1, 5, 10), 500  # draws, rows of a class, texts for the mean
+DRAWS, DRAWN = range(10), (20, 50, 100, 200)  # draws of rows from all classes, and how many
 
 
 def main() -> None:
@@ -106,11 +111,35 @@ def measured(name: str, encoder, data_dir: Path, place: Path) -> dict[str, list[
         for remark, middle in (("", None), (", centred", centre)):
             directions, offsets = prototypes(vectors, owners, len(labels), middle)
             answers[title + remark] = [float(((everything @ directions.T + offsets).argmax(1) == truth).mean())]
+    of_sentences = encoder.vectors([sentences[label] for label in labels])
+    answers |= leaning(encoder, rows, labels, of_sentences, everything, truth)
     for size in SIZES:
         answers[f"{size} a class"] = [
             float((fitted(known, rows_of_class, size).predict(everything) == truth).mean()) for rows_of_class in drawn
         ]
     return answers
+
+
+def leaning(
+    encoder, rows: list[dict], labels: list[str], sentences: np.ndarray, everything: np.ndarray, truth: np.ndarray
+) -> dict[str, list[float]]:
+    """The accuracies of heads on drawn rows, and on drawn rows and the sentences."""
+    found: dict[str, list[float]] = {}
+    for seed in DRAWS:
+        drawn = [rows[place] for place in np.random.default_rng(seed).permutation(len(rows))[: max(DRAWN)]]
+        vectors = encoder.vectors([row["text"] for row in drawn])
+        numbers = np.array([labels.index(row["label"]) for row in drawn])
+        for size in DRAWN:
+            both = np.concatenate([vectors[:size], sentences])
+            of_both = np.concatenate([numbers[:size], np.arange(len(labels))])
+            heads = {
+                f"{size} rows": regression_of(vectors[:size], numbers[:size], len(labels)),
+                f"{size} rows and sentences": regression_of(both, of_both, len(labels), described=len(labels)),
+            }
+            for name, (weights, biases) in heads.items():
+                right = (everything @ weights.T + biases).argmax(1) == truth
+                found.setdefault(name, []).append(float(right.mean()))
+    return found
 
 
 def draw(rows: list[dict], labels: list[str], seed: int) -> list[list[int]]:
