@@ -32,7 +32,7 @@ def data(tmp_path_factory):
 )
 def test_bad_input_is_refused_in_one_line(options, said, salience, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "d.csv").write_text("row,label,suggested,decision\n1,,,\n")
+    (tmp_path / "d.csv").write_text("row,label,suggested,decision\n1,sport,,keep\n")
     answer = salience("audit", data, *(data if option == "DATA" else option for option in options))
     refused(answer, said)
     assert os.listdir(tmp_path) == ["d.csv"]

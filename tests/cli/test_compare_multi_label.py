@@ -10,6 +10,8 @@ from sklearn import metrics as sk
 from labelled import WORDS, rows_of_several, write_csv
 from salience.comparison.paired_difference import adjusted, paired_difference
 
+pytestmark = pytest.mark.whole  # it trains real models, or many of them
+
 SEEDS = (0, 1)
 METHODS, REFERENCES = ("plain", "ssmix"), ("majority", "tf-idf", "frozen")
 

@@ -14,6 +14,8 @@ from labelled import started, untimed
 from salience.files import files_in
 from salience.papers.tables import TABLES
 
+pytestmark = pytest.mark.whole  # it trains real models, or many of them
+
 METHODS = ["plain", "embedmix"]
 
 

@@ -63,7 +63,7 @@ def decisions_in(folder) -> list[dict]:
 def test_page_findings_and_decisions_agree(audited):
     folder, answer = audited
     page = Content((folder / "audit.html").read_text())
-    assert page.sections == ["overview", "label", "duplicate", "outlier", "word"]  # no pairs of classes
+    assert page.sections == ["overview", "decisions", "label", "duplicate", "outlier", "word"]  # no pairs of classes
     assert "% of the decisions about labels" in answer.out and "pairs of classes" not in answer.out
     found, rows = findings_in(folder, "label"), {row["row"]: row for row in decisions_in(folder)}
     assert found and f"likely wrong labels: {len(found)}\n" in answer.out

@@ -156,7 +156,7 @@ def test_an_earlier_output_stays_until_the_new_one_is_whole(predict, stopped, tm
     [
         (["--window", "8"], "--window 9, not 8"),
         (["--max-length", "12"], "--max-length"),
-        (["--threshold", "0.5"], "--threshold null, not 0.5"),
+        (["--threshold", "0.5"], '--threshold null, not "0.5"'),
         (["--precision", "bf16"], '--precision "fp32", not "bf16"'),
         (["--safe-csv"], "--safe-csv false, not true"),
         (["--text", "id"], '--text "text", not "id"'),

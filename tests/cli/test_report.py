@@ -161,7 +161,7 @@ def test_it_begins_with_what_the_run_is_worth(kind, runs):
     assert head["data"].endswith(f".csv: {metrics['rows']['training']} rows, 3 classes")
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", head["when"]) and "steps of at most" in head["model"]
     assert head[kind].startswith(found)
-    order = ["scores", "errors", "confusions", "reliability", "words", "curves", "data"]
+    order = ["scores", "errors", "confusions", "thresholds", "reliability", "words", "curves", "data"]
     assert Content(page).sections == [name for name in order if f'<section id="{name}">' in page]
     folded = re.findall("<details><summary>(.*?)</summary>", page)
     assert {"Log loss and calibration error", "The calibration error", "How the words were found"} <= {*folded}

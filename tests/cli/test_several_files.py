@@ -36,7 +36,7 @@ def test_a_run_knows_all_of_its_files(files, place, salience, tmp_path):
     ]
     assert {row["text"] for row in rows} == {text for text, _ in labelled_rows(60)}
     assert "60 rows of `a.csv`, `b.csv`" in (output / "README.md").read_text()
-    known, note = texts_of_run(output)
+    known, _, note = texts_of_run(output)
     assert note is None and known == {(text,) for text, _ in labelled_rows(60)}
     tested = salience("test", output, place.data, "--device", "cpu")  # which reads the training rows again
     assert "60 of the 60 test rows also stand in the training rows" in tested.err, tested.err

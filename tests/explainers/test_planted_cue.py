@@ -20,6 +20,8 @@ from salience.explainers.explain import explain_words
 from salience.faithfulness.evaluation import evaluate
 from salience.papers.attention_classifiers.building import word_tokenizer
 
+pytestmark = pytest.mark.whole  # it trains real models, or many of them
+
 CUES = ["sun", "moon", "star"]  # a class each
 FILLER = [start + end for start in ("ba", "do", "ki", "lu", "me") for end in "nrst"]
 NEARLY_ALL = 0.9

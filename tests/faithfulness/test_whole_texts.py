@@ -14,6 +14,8 @@ from salience.data.texts import Texts
 from salience.explainers.explain import explain
 from salience.faithfulness.evaluation import evaluate
 
+pytestmark = pytest.mark.whole  # it trains real models, or many of them
+
 LONG = " ".join(np.random.default_rng(0).choice(WORDS, 40).tolist())
 SINGLE = Texts(["a film", LONG, "told twice", f"{LONG} dogs\n and dogs"], labels=[0, 1, 1, 0])
 PAIRS = Texts(["a film about", "told twice", LONG], [LONG, "dogs", "old men"], labels=[0, 1, 1])

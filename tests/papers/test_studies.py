@@ -22,6 +22,8 @@ from salience.papers.vat import tables as judging
 from salience.papers.vat import tables as vat
 from word_models import word_classifier
 
+pytestmark = pytest.mark.whole  # it trains real models, or many of them
+
 
 @pytest.fixture
 def folder(tmp_path):

@@ -118,7 +118,8 @@ def outcome(metrics: Mapping[str, Any], facts: Mapping[str, Any] | None, judged:
     seen = judge == "validation" or training_rows_among(facts, judge)
     rows = f"the {judge} rows" if seen else "unseen rows"
     share, interval = right_share(judged, seed)
-    right = f"all labels right in {share} % of {rows}" if judged.decided is not None else f"{share} % right on {rows}"
+    several = labels_of(judged.labels).several
+    right = f"all labels right in {share} % of {rows}" if several else f"{share} % right on {rows}"
     return f"{right} ({interval} %){', by the estimate' if judge == 'estimate' else ''}"
 
 
@@ -128,7 +129,7 @@ def verdict(metrics: Mapping[str, Any], labels: Sequence[str], judged: Predictio
     "94 of 100 right, 90 to 97; TF-IDF 83; weakest: card_arrival (65), often taken for card_delivery_estimate".
     """
     share, interval = right_share(judged, seed)
-    several = judged.decided is not None
+    several = labels_of(judged.labels).several
     right = f"all labels of {share} of 100 rows right" if several else f"{share} of 100 right"
     parts = [f"{right}, {interval}"]
     judge = judge_of(metrics)
