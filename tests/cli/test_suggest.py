@@ -14,6 +14,8 @@ from transformers import AutoModel, AutoTokenizer
 from labelled import WORDS, labelled_rows, write_csv
 from salience.classify import load
 from salience.cli.suggest import skew
+from salience.errors import InputError
+from salience.explainers.explain import explain
 from salience.suggestions import DEFAULT, STRATEGIES, suggest
 
 TRAINED = [text for text, _ in labelled_rows(60)]
@@ -169,6 +171,9 @@ def test_an_encoder_chooses_where_nothing_is_labelled(place, pool, salience, tmp
     expected = suggest(str(encoder), texts, 6)
     assert [row["text"].strip() for row in rows] == [texts[each.place] for each in expected]
     assert {(each.label, each.probability) for each in expected} == {((), None)}
+    assert suggest(str(place.model), texts, 6) == suggest(load(place.model), texts, 6)
+    with pytest.raises(InputError, match=r"is the name of a model: load it first, as salience.load\("):
+        explain(str(place.model), texts)
     for strategy in ("margin", "balanced"):
         refused(salience("suggest", encoder, pool, "--strategy", strategy), "an encoder gives no probabilities")
 

@@ -14,7 +14,7 @@ from salience.data.batching import DIFFERENTIATED, TOKENS
 from salience.data.encoding import encode_texts, word_spans
 from salience.data.texts import UNKNOWN, Texts
 from salience.explainers.explain import TEXTS, explain_texts, explain_words
-from salience.explainers.explanation import Explanation, as_json, explanation_of
+from salience.explainers.explanation import Explanation, Explanations, as_json, explanation_of
 from salience.report.terminal import explanation_line
 
 
@@ -48,6 +48,11 @@ def test_a_notebook_says_whose_words_are_coloured_and_where_a_second_text_begins
     other = replace(own, target=0, second=1)._repr_html_()
     assert "<small>gradient for bad</small>" in other
     assert other.index(">a<") < other.index("|") < other.index(">cup<")
+
+
+def test_a_notebook_draws_all_of_a_list():
+    own, other = (explanation(["a", "cup"], [1.0, score]) for score in (0.0, -1.0))
+    assert Explanations([own, other])._repr_html_() == own._repr_html_() + other._repr_html_()
 
 
 def test_words_that_no_white_space_parts_are_shown_and_written_so():

@@ -303,5 +303,7 @@ def classifier_of(given: Any, segmenter: Segmenter | None = None) -> TextClassif
 
     With a `segmenter`, the words of a text are those that it gives.
     """
+    if isinstance(given, str | Path):
+        raise InputError(f"{str(given)!r} is the name of a model: load it first, as salience.load({str(given)!r})")
     found: TextClassifier = getattr(given, "classifier_", given)
     return found if segmenter is None else replace(found, spans=partial(segmented_spans, segmenter=segmenter))

@@ -53,15 +53,13 @@ def suggest(
 
     import numpy as np
 
-    from salience.classify import TextClassifier, choose_device, load
-    from salience.classify.frozen_encoder import FrozenEncoder, load_frozen
+    from salience.classify import TextClassifier, choose_device
     from salience.classify.parts import Windows, check_window, rows_of_part
     from salience.data.columns import choose_as_trained
     from salience.data.reading import column_names, column_types, form_for
     from salience.data.task import check_not_read
     from salience.data.values import joined, label_columns
     from salience.data.writing import check_output, writing
-    from salience.models.loading import NoClassifier
     from salience.processes import WHOLE
     from salience.report.terminal import tell
     from salience.runs.folder import trained_columns
@@ -71,6 +69,7 @@ def suggest(
         FreshTexts,
         check_fits,
         labelled_vectors,
+        load_reader,
         ranked,
         strategy_named,
         view_of,
@@ -85,12 +84,8 @@ def suggest(
         names, trained, {"text": text, "text_pair": text_pair}, need_label=False, source=pool
     )
     choose_device(device)  # an invalid device is reported before the data are read
-    classifier: TextClassifier | None = None
-    reader: TextClassifier | FrozenEncoder
-    try:
-        reader = classifier = load(model, max_length, device, precision)
-    except NoClassifier:
-        reader = load_frozen(model, max_length, device, precision)
+    reader = load_reader(model, max_length, device, precision)
+    classifier = reader if isinstance(reader, TextClassifier) else None
     check_fits(chosen, reader)
     several = classifier is not None and classifier.multi_label
     # The columns for a person: that of the labels in the training data, or one of 0 and 1 for each label.

@@ -23,7 +23,7 @@ from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.errors import InputError, one_line, unknown
 from salience.explainers import EXPLAINERS
 from salience.explainers.explainer import WithLogits
-from salience.explainers.explanation import Explanation
+from salience.explainers.explanation import Explanation, Explanations
 from salience.hooks.hooks import evaluating, forward
 from salience.models.problem import labels_of_model, to_probabilities
 from salience.settings import is_whole
@@ -43,8 +43,10 @@ def explain(
     target: int | str = "predicted",
     pieces: str = "sum",
     segmenter: Segmenter | None = None,
-) -> list[Explanation]:
+) -> Explanations:
     """Explains which words decided: for each text, the prediction and the scores of its words.
+
+    The result is a list, whose explanations a notebook draws.
 
     Args:
         texts: N texts, N pairs of texts, or a `Texts`, which may have labels.
@@ -65,7 +67,7 @@ def explain(
     classifier, chosen = classifier_of(classifier, segmenter), functions_named(explainers)
     check_target(target, len(classifier.labels))
     check_pieces(pieces)
-    return list(explain_texts(classifier, Texts.of(texts), chosen, target, pieces))
+    return Explanations(explain_texts(classifier, Texts.of(texts), chosen, target, pieces))
 
 
 def explain_texts(

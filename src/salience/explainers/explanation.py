@@ -143,3 +143,10 @@ def finite(value: float) -> float | None:
 
 def _numbers(values: Any) -> np.ndarray:
     return np.array([nan if value is None else float(value) for value in values])
+
+
+class Explanations(list[Explanation]):
+    """A list of explanations, all of which a notebook draws."""
+
+    def _repr_html_(self) -> str:
+        return "".join(explanation._repr_html_() for explanation in self)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from salience.classify import TextClassifier
+from salience.classify import TextClassifier, load
 from salience.classify.classifier import OnnxClassifier, classifier_of
 from salience.classify.frozen_encoder import FrozenEncoder, load_frozen, probabilities_and_vectors
 from salience.data.long_texts import merged
@@ -18,6 +18,7 @@ from salience.data.splitting import stripped
 from salience.data.texts import Texts, TextsLike
 from salience.data.values import Label
 from salience.errors import InputError, unknown
+from salience.models.loading import NoClassifier
 from salience.settings import is_whole
 from salience.suggestions.strategies import DEFAULT, MOST, STRATEGIES, Pool, Strategy
 from salience.work import doing
@@ -66,6 +67,14 @@ def strategy_named(name: str, count: int) -> Strategy:
 
 
 Model: TypeAlias = TextClassifier | FrozenEncoder  # what reads the texts
+
+
+def load_reader(name: str, max_length: int | None = None, device: str = "auto", precision: str = "auto") -> Model:
+    """A trained classifier of this name, or an encoder, as `salience.load` and `load_frozen` load them."""
+    try:
+        return load(name, max_length, device, precision)
+    except NoClassifier:
+        return load_frozen(name, max_length, device, precision)
 
 
 def check_fits(strategy: Strategy, model: Model) -> None:
@@ -143,7 +152,8 @@ def suggest(
     Repetitions of a text, texts that are also labelled, and empty texts are left out; space around texts is ignored.
 
     Args:
-        classifier: trained on the texts that have labels so far; or the name of an encoder, where there are none.
+        classifier: trained on the texts that have labels so far, or its name; or the name of an encoder, where there
+            are no such texts.
         texts: N texts without labels, or N pairs.
         count: number of texts to suggest, at most.
         labelled: the texts that have labels. A strategy that reads vectors also avoids texts like these.
@@ -156,7 +166,7 @@ def suggest(
     Raises:
         InputError: an unknown strategy, one that does not fit the classifier, a count below 1, or texts that are none.
     """
-    model = load_frozen(classifier) if isinstance(classifier, str) else classifier_of(classifier)
+    model = load_reader(classifier) if isinstance(classifier, str) else classifier_of(classifier)
     chosen = strategy_named(strategy, count)
     check_fits(chosen, model)
     given, known = Texts.of(texts), stripped(Texts.of(labelled))
