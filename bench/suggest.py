@@ -21,7 +21,7 @@ Rounds are appended to RESULTS, and those that it has are not made again. The re
 strategy, and the difference of the mean accuracy over all rounds after the first from that of random choice: paired by
 set and seed, with 95 % intervals that hold together for all strategies (Bonferroni), on these sets; the same without
 the set whose absence leaves the lowest interval; and without this correction over other sets like these. A last table
-has the difference after each round; `--picture` draws it for each set, for the strategies that are offered.
+has the difference after each round; `--picture` draws it for each set.
 
 `salience suggest` offers a strategy if the first two intervals are above 0: it is better than random choice on these
 sets, and not by one of them alone.
@@ -206,6 +206,15 @@ def curve(
         labelled = np.concatenate([labelled, rest[chosen]])
 
 
+def on_all_sets(rows: Sequence[dict]) -> list[dict]:
+    """The rows of the strategies that were run on all of their sets; `--sets` compares the others on fewer."""
+    sets = {row["set"] for row in rows}
+    of_rule: dict[str, set[str]] = {}
+    for row in rows:
+        of_rule.setdefault(row["strategy"], set()).add(row["set"])
+    return [row for row in rows if of_rule[row["strategy"]] == sets]
+
+
 def mean_curves(rows: Sequence[dict], rule: str) -> dict[str, dict[int, float]]:
     """For each set and each seed, the mean accuracy over all rounds after the first."""
     first = min(int(row["labels"]) for row in rows)
@@ -328,18 +337,21 @@ def main() -> None:
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--results", type=Path, default=Path("results/suggest.csv"))
     parser.add_argument("--report", action="store_true", help="only print the report")
-    parser.add_argument("--picture", type=Path, help="file without suffix: the curves of the strategies on offer")
+    parser.add_argument("--picture", type=Path, help="file without suffix: the curves of the strategies")
     options = parser.parse_args()
     if not options.report:
         if options.data_dir is None:
             parser.error("--data-dir is needed, unless there is --report")
         make(options)
     rows = [row for row in read_rows(options.results) if row["classifier"] == named(options)]
-    rows = [row for row in rows if row["strategy"] in options.strategies]
+    rows = [row for row in rows if row["strategy"] in options.strategies and row["set"] in options.sets]
+    rows = on_all_sets(rows)
     print(f"{report(rows)}\n\n{of_rounds(rows)}")
     if options.picture is not None:
-        offered = [rule for rule in STRATEGIES if rule in options.strategies]
-        save(partial(draw, rows=rows, rules=offered), options.picture, size=(12, 7), panels=(2, 3))
+        drawn = [
+            rule for rule in options.strategies if rule != "random" and any(row["strategy"] == rule for row in rows)
+        ]
+        save(partial(draw, rows=rows, rules=drawn), options.picture, size=(12, 7), panels=(2, 3))
 
 
 def named(options: argparse.Namespace) -> str:
