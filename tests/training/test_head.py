@@ -697,4 +697,9 @@ def test_rows_choose_how_much_a_regression_leans_on_descriptions():
     alone = regression_of(rows, labels, classes)
     of_rows = float(((new @ alone[0].T + alone[1]).argmax(1) == np.tile(labels, 20)).mean())
     assert accuracy(centres) > of_rows + 0.03
+    some = np.concatenate([rows, centres[:4]]), np.concatenate([labels, np.arange(4)])  # of six labels there is none
+    weights, biases = regression_of(*some, classes, described=4)
+    assert float(((new @ weights.T + biases).argmax(1) == np.tile(labels, 20)).mean()) > of_rows - 0.02
+    unseen = regression_of(some[0], np.where(some[1] == 9, 8, some[1]), classes, described=4)
+    assert np.isfinite(unseen[0]).all() and unseen[1][9] == np.delete(unseen[1], 9).min()
     assert accuracy(centres[::-1]) > of_rows - 0.1

@@ -331,7 +331,7 @@ def leaning_regression(
 
     That classifier has the cosine with the descriptions of each label, times one of `LEANINGS`: the one with which the
     rows of five folds have the lowest log loss by the regressions of the others, at its best temperature. With fewer
-    than ten rows it is the highest. Every class has a description, and the last `described` texts are these.
+    than ten rows it is the highest. The last `described` texts are the descriptions; a class may have none.
     """
     length = np.linalg.norm(vectors.astype(np.float64), axis=1).mean()
     scaled, rows = vectors / length, len(labels) - described
@@ -340,7 +340,10 @@ def leaning_regression(
 
     def fitted(leaning: float, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         kept = np.concatenate([places, np.arange(rows, len(labels))])
-        return regression_towards(leaning * directions, scaled[kept], labels[kept], of_rows[kept], strength)
+        weights, biases = regression_towards(leaning * directions, scaled[kept], labels[kept], of_rows[kept], strength)
+        unseen = np.setdiff1d(np.arange(classes), labels[kept])
+        biases[unseen] = np.delete(biases, unseen).min()  # nothing else holds them, as in `regression`
+        return weights, biases
 
     def held_out_loss(leaning: float) -> float:
         logits = np.zeros((rows, classes))
@@ -383,9 +386,9 @@ def regression_towards(
 
 
 def directions_of(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
-    """The mean direction (C, D) of the vectors (N, D) of each class, each of length 1, in float64."""
+    """The mean direction (C, D) of the vectors (N, D) of each class, of length 1, or of 0 without any, in float64."""
     unit = scaled_to_one(vectors.astype(np.float64))
-    return scaled_to_one(np.stack([unit[labels == number].mean(0) for number in range(classes)]))
+    return scaled_to_one(np.stack([unit[labels == number].sum(0) for number in range(classes)]))
 
 
 def scaled_to_one(vectors: np.ndarray) -> np.ndarray:
