@@ -9,6 +9,7 @@ import pytest
 from pages import HOSTILE
 from salience.audit.decisions import COLUMNS, decision_rows, read_decisions
 from salience.audit.findings import Finding
+from salience.data.reading import Form
 from salience.data.task import Task
 from salience.data.texts import Texts
 from salience.data.writing import csv_writer
@@ -50,7 +51,7 @@ def test_what_is_decided_on_the_page_is_saved_as_the_audit_writes_it(page, tmp_p
     page.goto((tmp_path / "audit.html").as_uri())
     rows = decision_rows(of_page.findings, of_page.task.training, LABELS)
     expected = io.StringIO(newline="")
-    csv_writer(expected, COLUMNS, safe=True)(rows)
+    csv_writer(expected, COLUMNS, safe=True, form=Form())(rows)
     assert saved(page) == "\ufeff" + expected.getvalue()
     selects = page.locator(".decision select")
     assert selects.count() == 50 and page.get_by_role("status").text_content() == "0 of 60 rows are decided"
