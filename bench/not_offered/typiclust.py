@@ -9,7 +9,8 @@ import warnings
 
 import numpy as np
 
-from salience.suggestions.strategies import Pool, scaled
+from salience.classify.frozen_encoder import of_length_one
+from salience.suggestions.strategies import Pool
 
 NEIGHBOURS = 20  # nearest texts of the cluster whose mean distance is the inverse of the typicality
 
@@ -19,8 +20,8 @@ def typiclust(pool: Pool, count: int, generator: np.random.Generator) -> np.ndar
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    count, vectors = min(count, len(pool)), scaled(pool.known_vectors)
-    labelled = vectors[:0] if pool.labelled is None else scaled(pool.labelled)
+    count, vectors = min(count, len(pool)), of_length_one(pool.known_vectors)
+    labelled = vectors[:0] if pool.labelled is None else of_length_one(pool.labelled)
     if not count:
         return np.zeros(0, np.int64)
     every = np.concatenate([vectors, labelled])

@@ -194,6 +194,7 @@ def test_a_classifier_from_descriptions_chooses_as_many_of_each_label(place, poo
 def test_a_skewed_choice_is_said():
     assert skew({"a": 4, "b": 3, "c": 3}, ["a", "b", "c"], 10) == ""
     assert skew({"a": 5}, ["a", "b", "c"], 5) == ""  # too few to say
-    assert '8 of 10 texts have one predicted label; none is predicted to be "c"' in skew(
-        {"a": 8, "b": 2}, ["a", "b", "c"], 10
-    )
+    most, none = "8 of 10 texts have one predicted label", 'none is predicted to be "d"'
+    assert skew({"a": 8, "b": 1, "c": 1}, [*"abcd"], 10).startswith(f"skewed: {most}; {none}:")
+    assert skew({"a": 7, "b": 2, "c": 1}, [*"abcd"], 10).startswith(f"skewed: {none}:")
+    assert skew({"a": 8, "b": 1, "c": 0, "d": 1}, [*"abcd"], 10).startswith(f"skewed: {most}:")

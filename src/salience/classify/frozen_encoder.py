@@ -43,8 +43,12 @@ class FrozenEncoder:
         """The vectors (N, D) of N texts or pairs of texts, scaled to length 1, in float32."""
         given = Texts.of(texts)
         encoded = encode_texts(self.tokenizer, given.texts, given.second, max_length=self.max_length)
-        vectors = pooled_vectors(self.model, encoded, self.precision, self.pooling)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return of_length_one(pooled_vectors(self.model, encoded, self.precision, self.pooling))
+
+
+def of_length_one(vectors: np.ndarray) -> np.ndarray:
+    """Vectors (N, D) with a length of 1, but for those of 0."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
 
 
 def load_frozen(

@@ -148,11 +148,11 @@ def suggest(
 def skew(predicted: Mapping[str, int], labels: Sequence[str], count: int) -> str:
     """A line that warns of a choice with few of some labels; else empty."""
     most = max(predicted.values(), default=0)
-    without = [label for label in labels if label not in predicted]
-    if count < 2 * len(labels) or (not without and most <= SKEWED * count / len(labels)):
+    reasons = []
+    if most > SKEWED * count / len(labels):
+        reasons.append(f"{most:,} of {counted(count, 'text')} have one predicted label")
+    if without := [label for label in labels if label not in predicted]:
+        reasons.append(f"none is predicted to be {listed(map(quoted, without), 5)}")
+    if count < 2 * len(labels) or not reasons:
         return ""
-    lacking = f"; none is predicted to be {listed(map(quoted, without), 5)}" if without else ""
-    return (
-        f"skewed: {most:,} of {counted(count, 'text')} have one predicted label{lacking}: label some texts that are "
-        "drawn at random too"
-    )
+    return f"skewed: {'; '.join(reasons)}: label some texts that are drawn at random too"

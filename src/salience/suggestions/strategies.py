@@ -12,6 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import entr
 
+from salience.classify.frozen_encoder import of_length_one
+
 ROUNDING = 1e-5  # relative; two texts that are most similar to each other gain the same, and the first is chosen
 MOST = 2000  # texts among which some are chosen at once: the cosines of all pairs are kept, 16 MB
 
@@ -122,13 +124,13 @@ def facilities(
     a greedy choice maximises up to a factor of 1 - 1/e (Nemhauser, Wolsey and Fisher, 1978, doi 10.1007/BF01588971).
     Of more than `MOST` texts, some are chosen among `MOST` that are drawn, in as many parts as `count` needs.
     """
-    unit, count = scaled(vectors), min(count, len(vectors))
+    unit, count = of_length_one(vectors).astype(np.float32), min(count, len(vectors))
     if not count:
         return np.zeros(0, np.int64)
     drawn = generator.permutation(len(unit)) if len(unit) > MOST else np.arange(len(unit))
     parts = np.array_split(drawn, -(-len(unit) // MOST))
     shares = np.array_split(np.arange(count), min(len(parts), -(-4 * count // MOST)))  # a quarter of a part, or all
-    covering = [] if labelled is None or not len(labelled) else [scaled(labelled)]
+    covering = [] if labelled is None or not len(labelled) else [of_length_one(labelled).astype(np.float32)]
     chosen: list[int] = []
     for part, share in zip(parts, shares, strict=False):
         own = unit[part]
@@ -143,12 +145,6 @@ def facilities(
             free[best], highest_yet = False, np.maximum(highest_yet, similar[:, best])
         covering.append(unit[chosen[-len(share) :]])
     return np.array(chosen, np.int64)
-
-
-def scaled(vectors: np.ndarray) -> np.ndarray:
-    """Vectors (N, D) float32 with a length of 1, but for those of 0."""
-    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    return (vectors / lengths).astype(np.float32)
 
 
 def nearest(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:

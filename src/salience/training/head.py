@@ -20,7 +20,7 @@ from transformers import PreTrainedModel
 
 from salience.batch import Batch
 from salience.classify import TextClassifier, choose_device
-from salience.classify.frozen_encoder import sentence_vectors
+from salience.classify.frozen_encoder import of_length_one, sentence_vectors
 from salience.data.encoding import Encoded
 from salience.data.texts import Texts
 from salience.errors import InputError, counted, listed, quoted
@@ -387,12 +387,8 @@ def regression_towards(
 
 def directions_of(vectors: np.ndarray, labels: np.ndarray, classes: int) -> np.ndarray:
     """The mean direction (C, D) of the vectors (N, D) of each class, of length 1, or of 0 without any, in float64."""
-    unit = scaled_to_one(vectors.astype(np.float64))
-    return scaled_to_one(np.stack([unit[labels == number].sum(0) for number in range(classes)]))
-
-
-def scaled_to_one(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    unit = of_length_one(vectors.astype(np.float64))
+    return of_length_one(np.stack([unit[labels == number].sum(0) for number in range(classes)]))
 
 
 def regressions(
