@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from pandas import DataFrame
 from tokenizers import processors
 from transformers import pipeline
 
@@ -96,17 +97,41 @@ def test_token_types_are_those_of_the_tokenizer(types, tmp_path):
             assert logits.softmax(1).numpy() == pytest.approx(expected, abs=1e-6)
 
 
-def test_no_texts(run):
-    classifier = salience.load(run)
-    assert classifier.predict_proba([]).shape == (0, 3)
-    assert classifier.predict([]) == [] == salience.explain(classifier, [])
+@pytest.mark.parametrize("pairs", [False, True])
+def test_no_texts(pairs, run):
+    classifier = replace(salience.load(run), pairs=pairs)
+    for nothing in ([], DataFrame({"text": []}), DataFrame(columns=["text", "text_pair"])):
+        assert classifier.predict_proba(nothing).shape == (0, 3)
+        assert classifier.predict(nothing) == [] == salience.suggest(classifier, nothing)
+        explanations = salience.explain(classifier, nothing)
+        assert explanations == [] and explanations._repr_html_() is None  # a notebook shows its repr then
+
+
+def test_a_table_is_read_as_an_estimator_reads_it(run):
+    texts, labels = [text for text, _ in labelled_rows(6)], [label for _, label in labelled_rows(6)]
+    table, estimator = DataFrame({"text": texts, "label": labels}), salience.SalienceClassifier.load(run)
+    column, classifier = table[["text"]], estimator.classifier_
+    assert classifier.predict(column) == estimator.predict(column).tolist() == classifier.predict(texts)
+    found, expected = (salience.explain(classifier, given) for given in (column, texts))
+    assert [each.words for each in found] == [each.words for each in expected]
+    found = salience.suggest(classifier, column, count=2, labelled=column[:3])
+    assert found == salience.suggest(classifier, texts, count=2, labelled=texts[:3])
+    refusals = [refused(act, table) for act in (classifier.predict, estimator.predict, classifier.predict_proba)]
+    refusals.append(refused(lambda given: salience.explain(classifier, given), table))
+    assert len(set(refusals)) == 1 and "trained on single texts, and these are pairs of texts" in refusals[0]
+
+
+def refused(act, given) -> str:
+    with pytest.raises(InputError) as refusal:
+        act(given)
+    return str(refusal.value)
 
 
 @pytest.mark.parametrize("texts", ["one text", ["a", ("b", "c")], [("a", "b", "c")], [("a", None)]])
 def test_what_is_no_text(texts, run):
     classifier = salience.load(run)
     for act in (classifier.predict, lambda texts: salience.explain(classifier, texts)):
-        with pytest.raises(InputError, match=r"sequence of texts|no pair of texts"):
+        with pytest.raises(InputError, match=r"sequence of texts|not a text|is missing"):
             act(texts)
 
 
@@ -178,7 +203,9 @@ def test_a_text_says_the_same_alone_and_in_any_company(family, tmp_path):
 
 def test_it_is_shown_in_two_lines(tmp_path):
     families.save_tiny_model(tmp_path, ["a"], classes=3)
-    assert repr(salience.load(tmp_path, device="cpu", max_length=9)).splitlines() == [
-        "TextClassifier: one of LABEL_0, LABEL_1, LABEL_2",
+    classifier = salience.load(tmp_path, device="cpu", max_length=9)
+    classifier.model.config.id2label = {0: "of\ntwo lines", 1: "long " * 20, 2: "c"}
+    assert repr(classifier).splitlines() == [
+        f"TextClassifier: one of of two lines, {'long ' * 8}, c",
         "BertForSequenceClassification on cpu, reads 9 tokens of texts",
     ]

@@ -122,5 +122,5 @@ def test_the_packaged_model_gives_the_vectors_of_its_own_library():
 def test_complaints(folder):
     with pytest.raises(InputError, match="unknown --precision"):
         load_frozen(str(folder), precision="fp8")
-    with pytest.raises(InputError, match="not one string"):
+    with pytest.raises(InputError, match="texts is str; give a sequence of texts"):
         load_frozen(str(folder), device="cpu").vectors("a text")

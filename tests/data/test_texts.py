@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 import salience
 from salience.data.texts import UNKNOWN, Texts
@@ -12,29 +12,70 @@ from salience.data.texts import UNKNOWN, Texts
 FULL = Texts(["a b", "c"], ["d", "e"], [1, UNKNOWN], [4, 7], [["x", "y"], ["z"]], ["Ann", "Bea"])
 
 
-def test_what_users_give_becomes_texts():
-    assert Texts.of(["a", "b"]) == Texts.of(("a", "b")) == Texts.of(np.array(["a", "b"])) == Texts(["a", "b"])
-    assert (
-        Texts.of([("a", "b"), ["c", "d"]])
-        == Texts.of(np.array([["a", "b"], ["c", "d"]]))
-        == Texts(list("ac"), list("bd"))
-    )
+CONTAINERS = {
+    "list": list,
+    "tuple": tuple,
+    "array": np.array,
+    "array of objects": lambda texts: np.array(texts, dtype=object),
+    "column of an array": lambda texts: np.array(texts).reshape(-1, 1),
+    "list of lists": lambda texts: [[text] for text in texts],
+    "series": Series,
+    "series of objects": lambda texts: Series(texts, dtype=object, index=[7, 7]),
+    "categories": lambda texts: Series(texts, dtype="category"),
+    "column": lambda texts: DataFrame({"text": texts})["text"],
+    "table of one column": lambda texts: DataFrame({"text": texts}, index=[3, 3]),
+    "generator": lambda texts: (text for text in texts),
+}
+PAIRS = {
+    "tuples": list,
+    "lists": lambda pairs: [list(pair) for pair in pairs],
+    "array": np.array,
+    "arrays": lambda pairs: [np.array(pair) for pair in pairs],
+    "series": Series,
+    "table of two columns": lambda pairs: DataFrame(pairs, columns=["text", "text_pair"]),
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=list(CONTAINERS))
+def test_texts_in_what_a_person_passes(container):
+    texts = Texts.of(container(["a", "b"]))
+    assert texts == Texts(["a", "b"]) and {type(text) for text in texts.texts} == {str}
+
+
+@pytest.mark.parametrize("container", PAIRS.values(), ids=list(PAIRS))
+def test_pairs_in_what_a_person_passes(container):
+    assert Texts.of(container([("a", "b"), ("c", "d")])) == Texts(list("ac"), list("bd"))
+
+
+def test_no_texts_and_texts_as_they_are():
+    for nothing in (
+        [],
+        (),
+        np.array([]),
+        Series([], dtype=str),
+        DataFrame({"text": []}),
+        DataFrame(columns=["a", "b"]),
+    ):
+        assert Texts.of(nothing) == Texts([])
     assert Texts.of(FULL) is FULL
-    assert Texts.of([]) == Texts([])
 
 
 NO_TEXTS = [  # what is given, and what the message says
-    (["a", ("b", "c")], "texts[0] is no pair of texts"),
-    ([("b", "c"), "ab"], "texts[1] is no pair of texts"),
-    ([("a", "b", "c")], "texts[0] is no pair of texts"),
-    ([("a", None)], "texts[0] is no pair of texts"),
-    ([("a", 1)], "texts[0] is no pair of texts"),
-    (["a", None], "texts[1] is neither a text nor a pair of texts, but missing (None)"),
-    ([("a", "b"), 1.5], "texts[1] is neither a text nor a pair of texts, but of type float"),
-    ({"text": ["a"]}, 'texts are a dict: give a list, or one column, such as table["text"]'),
-    ({"a", "b"}, "texts are a set"),
-    (DataFrame({"text": ["a", "b"]}), "texts are a DataFrame"),
-    ("a text", "not one string"),
+    (["a", ("b", "c")], "texts[1] is tuple of shape (2,), not a text; give texts only or pairs only"),
+    ([("b", "c"), "ab"], "texts[0] is a pair of texts, but texts[1] is str; give pairs of texts only"),
+    ([("a", "b", "c")], "texts[0] is tuple of shape (3,), not a text"),
+    ([("a", None)], "texts[0][1] is missing (None); remove this row, or give it a text"),
+    ([("a", 1)], "texts[0][1] is int, not a text"),
+    (["a", None], "texts[1] is missing (None)"),
+    ([("a", "b"), 1.5], "texts[0] is a pair of texts, but texts[1] is float"),
+    ({"text": ["a"]}, "texts is dict; give a sequence of texts"),
+    ({"a", "b"}, "texts is set; give a sequence of texts"),
+    (DataFrame({"id": [1], "text": ["a"]}), "texts[0][0] is int, not a text"),
+    (
+        DataFrame({"id": ["1"], "text": ["a"], "label": ["b"]}),
+        "not a text; give texts only or pairs only, and of a table",
+    ),
+    ("a text", "texts is str; give a sequence of texts: a list as [...], an array"),
 ]
 
 

@@ -11,24 +11,6 @@ from salience.data.values import well_formed
 from salience.errors import InputError
 
 TEXTS = ["goal match", "song band", "soup bread"]
-CONTAINERS = {
-    "tuple": tuple,
-    "array": np.array,
-    "array of objects": lambda texts: np.array(texts, dtype=object),
-    "column of an array": lambda texts: np.array(texts).reshape(-1, 1),
-    "list of lists": lambda texts: [[text] for text in texts],
-    "series": pd.Series,
-    "series of objects": lambda texts: pd.Series(texts, dtype=object, index=[7, 7, 8]),
-    "categories": lambda texts: pd.Series(texts, dtype="category"),
-    "column": lambda texts: pd.DataFrame({"text": texts})["text"],
-    "table of one column": lambda texts: pd.DataFrame({"text": texts}),
-    "generator": lambda texts: (text for text in texts),
-}
-
-
-@pytest.mark.parametrize("container", CONTAINERS.values(), ids=list(CONTAINERS))
-def test_containers_of_texts(container, fitted):
-    assert np.array_equal(fitted.predict_proba(container(TEXTS)), fitted.predict_proba(TEXTS))
 
 
 def test_a_table_of_two_columns_holds_pairs(short, texts, labels):
@@ -51,9 +33,6 @@ def test_pairs_for_a_classifier_of_single_texts_are_refused(fitted, tmp_path):
 REFUSED = {
     "one text": ("goal", "give a sequence of texts"),
     "bytes": (b"goal", "give a sequence of texts"),
-    "nothing": ([], "no texts"),
-    "an empty array": (np.array([], dtype=str), "no texts"),
-    "an empty table": (pd.DataFrame({"text": []}), "no texts"),
     "None": (None, "X is NoneType; give a sequence of texts"),
     "a number": (3, "X is int; give a sequence"),
     "an array without dimensions": (np.array("goal"), "X is ndarray; give a sequence"),
@@ -87,6 +66,17 @@ def test_what_is_no_text_is_refused_by_fit_and_predict(X, message, fitted, short
 def test_nothing_is_learnt_from_an_empty_text(X, place, short):
     with pytest.raises(InputError, match=f"{place} is an empty text"):
         short().fit(X, ["sport", "food"])
+
+
+@pytest.mark.parametrize("nothing", [[], np.array([], dtype=str), pd.DataFrame({"text": []})], ids=repr)
+def test_no_texts_have_no_labels(nothing, fitted, short):
+    """A model is not fitted to them, and they have no score."""
+    predicted = fitted.predict(nothing)
+    assert predicted.shape == (0,) and predicted.dtype == fitted.classes_.dtype
+    assert fitted.predict_proba(nothing).shape == (0, 3)
+    for act in (short().fit, fitted.score):
+        with pytest.raises(InputError, match="no texts: X is empty"):
+            act(nothing, [])
 
 
 def test_an_empty_text_is_predicted(fitted):

@@ -50,6 +50,7 @@ def test_predictions_are_a_matrix_as_y(several_fitted, several, matrix):
     assert np.array_equal(predicted, probabilities >= 0.5)
     assert label_ranking_average_precision_score(matrix, probabilities) > 0.8  # it has learnt
     assert several_fitted.score(texts, matrix) == accuracy_score(matrix, predicted)
+    assert several_fitted.predict([]).shape == (0, 3) and several_fitted.predict([]).dtype == matrix.dtype
     weights = np.arange(32)
     assert several_fitted.score(texts, matrix, weights) == accuracy_score(matrix, predicted, sample_weight=weights)
 

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 
 import families
 import long_readers
@@ -63,6 +64,15 @@ def test_without_labels_the_metrics_of_accuracy_are_left_out(classifier):
     evaluation = salience.evaluate(classifier, TEXTS, **SMALL)
     assert list(evaluation.metrics) == ["aopc", "decision-flip", "comprehensiveness", "sufficiency", "loo-tau"]
     assert all(len(row.without) == len(row.alone) == 0 and not row.marked for row in evaluation.rows)
+
+
+def test_texts_and_labels_of_a_table(classifier):
+    table = DataFrame({"text": TEXTS, "label": NAMES}, index=[7] * len(TEXTS))
+    found = [
+        values_of(salience.evaluate(classifier, *given, metrics=["post-hoc-accuracy@1"]))
+        for given in ((table["text"], table["label"]), (table[["text"]], table[["label"]]), (TEXTS, NAMES))
+    ]
+    assert found[0] == found[1] == found[2]
 
 
 def test_pairs(classifier):
@@ -199,7 +209,8 @@ def test_a_metric_of_ones_own(classifier, monkeypatch):
         ((Texts(["goal", "song"], labels=[1, UNKNOWN]),), {}, "texts[1] has no label"),
         (([],), {}, "no texts"),
         (("goal",), {}, "give a sequence of texts"),
-        ((["goal", ("song", "band")],), {}, "no pair of texts"),
+        ((["goal", ("song", "band")],), {}, "texts[1] is tuple of shape (2,), not a text"),
+        ((["goal"], {"LABEL_1"}), {}, "labels is set; give a sequence of labels"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named(given, settings, part, classifier):

@@ -20,7 +20,7 @@ from salience.data.batching import like_length
 from salience.data.encoding import Encoded, Segmenter, Span, Spans, encode_texts, segmented_spans, word_spans
 from salience.data.long_texts import LONG, Passages, merged, passages
 from salience.data.texts import Texts, TextsLike
-from salience.errors import InputError, listed, unknown
+from salience.errors import InputError, listed, one_line, unknown
 from salience.hooks.hooks import evaluating, forward
 from salience.models.architectures import architecture
 from salience.models.loading import load_configuration, load_tokenizer, load_trained, longest_text
@@ -86,7 +86,7 @@ class TextClassifier:
         each = "any of" if self.multi_label else "one of"
         texts = {None: "texts", False: "single texts", True: "pairs of texts"}[self.pairs]
         return (
-            f"{type(self).__name__}: {each} {listed(self.labels, 8)}\n"
+            f"{type(self).__name__}: {each} {listed((one_line(label, 40) for label in self.labels), 8)}\n"
             f"{type(self.model).__name__} on {self.model.device}, reads {self.max_length:,} tokens of {texts}"
         )
 
@@ -190,6 +190,10 @@ class TextClassifier:
 
     def predict_proba(self, texts: TextsLike) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32 for N texts or pairs, in their order.
+
+        Args:
+            texts: a list, a tuple or an array of texts or of pairs, a column of pandas, or a table of one column, of
+                two for pairs.
 
         Raises:
             InputError: `texts` is one string, mixes single texts with pairs, or is not what the model was trained on.

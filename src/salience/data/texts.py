@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from salience.data.values import well_formed
+from salience.data.values import is_missing, well_formed
 from salience.errors import InputError, quoted
 
 UNKNOWN = -1  # in `Texts.labels`: the label is not known
@@ -66,25 +67,31 @@ class Texts:
                 )
 
     @classmethod
-    def of(cls, texts: TextsLike) -> Texts:
-        """Single texts, pairs of texts, or `Texts`, as `Texts`."""
-        if isinstance(texts, Texts):
-            return texts
-        if isinstance(texts, str):
-            raise InputError("give a sequence of texts, not one string: for example [text]")
-        if isinstance(texts, Mapping | Set) or hasattr(texts, "columns"):  # whose items are names, or have no order
-            raise InputError(f'texts are a {type(texts).__name__}: give a list, or one column, such as table["text"]')
-        rows: list = list(texts)
-        if all(isinstance(row, str) for row in rows):
-            return cls(rows)
+    def of(cls, given: TextsLike, name: str = "texts") -> Texts:
+        """Texts or pairs of texts, in whatever a person passes them: a list, a tuple, an array, a column or a table.
+
+        Rows of one value, as in a table of one column, are texts, and rows of two are pairs. Empty texts are texts.
+
+        Args:
+            name: what messages call them.
+
+        Raises:
+            InputError: `given` is one text, without order or sparse; or a row is no text, or no pair as the first is.
+        """
+        if isinstance(given, Texts):
+            return given
+        rows = [alone(row) for row in rows_of(given, name, "texts")]
+        if not rows or not is_row(rows[0], 2):
+            return cls([checked_text(row, f"{name}[{index}]") for index, row in enumerate(rows)])
         for index, row in enumerate(rows):
-            if not isinstance(row, str | list | tuple | np.ndarray):
-                found = "missing (None)" if row is None else f"of type {type(row).__name__}"
-                raise InputError(f"texts[{index}] is neither a text nor a pair of texts, but {found}")
-        for index, row in enumerate(rows):
-            if isinstance(row, str) or len(row) != 2 or not all(isinstance(part, str) for part in row):
-                raise InputError(f"texts[{index}] is no pair of texts: give single texts only, or pairs only")
-        return cls([first for first, _ in rows], [second for _, second in rows])
+            if not is_row(row, 2):
+                raise InputError(
+                    f"{name}[0] is a pair of texts, but {name}[{index}] is {described(row)}; give pairs of texts only"
+                )
+        first, second = (
+            [checked_text(row[part], f"{name}[{index}][{part}]") for index, row in enumerate(rows)] for part in (0, 1)
+        )
+        return cls(first, second)
 
     @classmethod
     def concatenated(cls, parts: Iterable[Texts]) -> Texts:
@@ -138,4 +145,44 @@ class Texts:
         return Texts(**taken | {"labels": None if self.labels is None else self.labels[np.asarray(indices, int)]})
 
 
-TextsLike: TypeAlias = Texts | Sequence[str] | Sequence[tuple[str, str]]
+TextsLike: TypeAlias = Texts | Sequence[str] | Sequence[tuple[str, str]] | ArrayLike  # that is, also pandas' tables
+
+
+def rows_of(given: Any, name: str, what: str) -> list[Any]:
+    """The rows of a sequence that a person passes under a name, such as texts; those of a table are arrays."""
+    try:
+        if isinstance(given, str | bytes | Mapping | Set) or hasattr(given, "tocsr"):  # names, no order, or sparse
+            raise TypeError
+        return list(np.asarray(given) if hasattr(given, "__array__") else given)
+    except TypeError as error:
+        raise InputError(
+            f"{name} is {described(given)}; give a sequence of {what}: a list as [...], an array, a column or a table "
+            "of pandas, and no sparse matrix"
+        ) from error
+
+
+def is_row(value: Any, width: int) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.shape == (width,)
+    return isinstance(value, list | tuple) and len(value) == width
+
+
+def alone(row: Any) -> Any:
+    """The value of a row of one; another row as it is."""
+    return row[0] if is_row(row, 1) else row
+
+
+def checked_text(value: Any, place: str) -> str:
+    if isinstance(value, str):
+        return str(value)  # also a string of NumPy
+    if is_missing(value):
+        raise InputError(f"{place} is missing ({value!r}); remove this row, or give it a text")
+    raise InputError(
+        f"{place} is {described(value)}, not a text; give texts only or pairs only, and of a table one column or two"
+    )
+
+
+def described(value: Any) -> str:
+    """The type of a value, and its shape if it has one."""
+    shape = getattr(value, "shape", None) or ((len(value),) if isinstance(value, list | tuple) else None)
+    return type(value).__name__ + (f" of shape {tuple(shape)}" if shape else "")

@@ -26,9 +26,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from salience.classify import TextClassifier, load
 from salience.data.splitting import default_share, group_numbers, split
 from salience.data.task import Task
-from salience.data.texts import Texts
+from salience.data.texts import Texts, TextsLike
 from salience.errors import InputError, listed, one_line, quoted, unknown
-from salience.estimator.inputs import Targets, as_groups, as_texts, class_names, targets_of
+from salience.estimator.inputs import Targets, as_groups, check_some, class_names, targets_of, texts_to_learn
 from salience.files import files_in, resolved, whole_folder, write_whole
 from salience.mixing.choosing import choose_method, settable_fields, written_method
 from salience.models.precision import for_predictions
@@ -163,7 +163,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
                 setattr(self, owner, replace(known[owner], **{field: value}))
         return self
 
-    def fit(self, X: Sequence, y: Sequence, groups: Sequence | None = None) -> SalienceClassifier:
+    def fit(self, X: TextsLike, y: Sequence, groups: Sequence | None = None) -> SalienceClassifier:
         """Trains on N texts with N labels. If it fails, the estimator is unchanged.
 
         Args:
@@ -181,7 +181,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         from salience.training.fit import Listeners
         from salience.training.prepare import prepare
 
-        texts = as_texts(X)
+        texts = texts_to_learn(X)
         targets, numbers = targets_of(y, len(texts))
         seed = seed_from(self.random_state)
         recipe, method = recipe_of(self.get_params(deep=False), seed)
@@ -234,20 +234,20 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         """Whether it was fitted on pairs of texts; None if the loaded folder does not say so."""
         return self.classifier_.pairs
 
-    def predict_proba(self, X: Sequence) -> np.ndarray:
+    def predict_proba(self, X: TextsLike) -> np.ndarray:
         """The probabilities (N, C) of the labels for N texts or pairs of texts, in the order of `classes_`.
 
         With one label for each text they sum to 1. With several, each label has a probability by itself.
 
         Raises:
             NotFittedError: `fit` was not called.
-            ValueError: `X` is empty, contains values that are not texts, or pairs where it was fitted on single texts,
-                or the reverse.
+            ValueError: `X` contains values that are not texts, or pairs where it was fitted on single texts, or the
+                reverse.
         """
         check_is_fitted(self)
-        return self.classifier_.predict_proba(as_texts(X, allow_empty=True))
+        return self.classifier_.predict_proba(Texts.of(X, "X"))
 
-    def predict(self, X: Sequence) -> np.ndarray:
+    def predict(self, X: TextsLike) -> np.ndarray:
         """The most probable class of each text (N,); with several labels a matrix (N, C) of 0 and 1.
 
         A label is 1 where its probability reaches its threshold in the model: 0.5, or its own one, which an estimate
@@ -256,12 +256,13 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         probabilities = self.predict_proba(X)  # checks first that it is fitted
         return self.targets_.predicted(probabilities, self.classifier_)
 
-    def score(self, X: Sequence, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: TextsLike, y: Any, sample_weight: Any = None) -> float:
         """The accuracy; with several labels the subset accuracy, as scikit-learn has it: all labels must be right.
 
-        `y` is as in `fit`, with labels that it has seen. Errors as in `predict_proba`.
+        `y` is as in `fit`, with labels that it has seen. Errors as in `predict_proba`; and there must be a text.
         """
         predicted = self.predict(X)
+        check_some(predicted)
         return float(accuracy_score(self.targets_.known(y), predicted, sample_weight=sample_weight))
 
     def save(self, folder: str | Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -16,62 +16,28 @@ from sklearn.utils.validation import column_or_1d
 
 from salience.classify import TextClassifier
 from salience.data.labels import label_names
-from salience.data.texts import Texts
+from salience.data.texts import Texts, TextsLike, described
 from salience.data.values import is_missing, text_of, well_formed
 from salience.errors import InputError, quoted, unknown
 
 COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)  # what the labels of a text can stand in
 
 
-def as_texts(X: Any, allow_empty: bool = False) -> Texts:
-    """The texts or pairs of texts in a list, array or pandas column. Rows of one value, as in a table, are texts.
+def texts_to_learn(X: TextsLike) -> Texts:
+    """The texts or pairs of texts in `X`. An empty `X` and blank texts, of which nothing is learnt, are refused."""
+    texts = Texts.of(X, "X")
+    check_some(texts)
+    for part, column in enumerate(texts.columns):
+        for index, text in enumerate(column):
+            if text_of(text) is None:
+                place = f"X[{index}]" if texts.second is None else f"X[{index}][{part}]"
+                raise InputError(f"{place} is an empty text; remove this row, or give it a text")
+    return texts
 
-    Blank texts, of which a model learns nothing, are refused unless `allow_empty`.
-    """
-    try:
-        if isinstance(X, str | bytes | Mapping | Set) or issparse(X):
-            raise TypeError
-        rows = list(np.asarray(X) if hasattr(X, "__array__") else X)
-    except TypeError as error:
-        raise InputError(
-            f"X is {described(X)}; give a sequence of texts: a list, an array or a pandas column, and no sparse matrix"
-        ) from error
-    if not rows:
+
+def check_some(texts: Sized) -> None:
+    if not len(texts):
         raise InputError("no texts: X is empty; give at least one text")
-    rows = [row[0] if is_row(row, 1) else row for row in rows]
-    if not is_row(rows[0], 2):
-        return Texts([checked_text(row, f"X[{index}]", allow_empty) for index, row in enumerate(rows)])
-    for index, row in enumerate(rows):
-        if not is_row(row, 2):
-            raise InputError(f"X[0] is a pair of texts, but X[{index}] is {described(row)}; give pairs of texts only")
-    first, second = (
-        [checked_text(row[part], f"X[{index}][{part}]", allow_empty) for index, row in enumerate(rows)]
-        for part in (0, 1)
-    )
-    return Texts(first, second)
-
-
-def is_row(value: Any, width: int) -> bool:
-    if isinstance(value, np.ndarray):
-        return value.shape == (width,)
-    return isinstance(value, list | tuple) and len(value) == width
-
-
-def checked_text(value: Any, place: str, allow_empty: bool) -> str:
-    if is_missing(value):
-        raise InputError(f"{place} is missing ({value!r}); remove this row, or give it a text")
-    if not isinstance(value, str):
-        raise InputError(f"{place} is {described(value)}, not a text or a pair of texts; give strings")
-    text = value if allow_empty else text_of(value)
-    if text is None:
-        raise InputError(f"{place} is an empty text; remove this row, or give it a text")
-    return str(text)  # also for strings of NumPy
-
-
-def described(value: Any) -> str:
-    """The type of a value, and its shape if it has one."""
-    shape = getattr(value, "shape", None) or ((len(value),) if isinstance(value, list | tuple) else None)
-    return type(value).__name__ + (f" of shape {tuple(shape)}" if shape else "")
 
 
 def as_groups(groups: Sequence | None, count: int) -> list[str] | None:

@@ -148,5 +148,6 @@ def _numbers(values: Any) -> np.ndarray:
 class Explanations(list[Explanation]):
     """A list of explanations, all of which a notebook draws."""
 
-    def _repr_html_(self) -> str:
-        return "".join(explanation._repr_html_() for explanation in self)
+    def _repr_html_(self) -> str | None:
+        """Without explanations None: a notebook then shows the empty list as text."""
+        return "".join(explanation._repr_html_() for explanation in self) or None

@@ -14,7 +14,7 @@ from salience.classify import TextClassifier
 from salience.classify.classifier import classifier_of
 from salience.data.encoding import Encoded, Segmenter, Spans, Words, put_together
 from salience.data.labels import WHOLE_NUMBER
-from salience.data.texts import UNKNOWN, Texts, TextsLike
+from salience.data.texts import UNKNOWN, Texts, TextsLike, alone, rows_of
 from salience.errors import InputError, counted, listed, unknown
 from salience.explainers.chance import random_words
 from salience.explainers.explain import (
@@ -66,10 +66,11 @@ def evaluate(
     are made of small differences of probabilities.
 
     Args:
-        texts: N texts, N pairs of texts, or a `Texts`, which may have labels and marks of words.
+        texts: N texts or N pairs of texts, as of `TextClassifier.predict_proba`, or a `Texts`, which may have labels
+            and marks of words.
         labels: their gold labels: names, or the numbers of classes where no name is a number. None takes those of the
             `Texts`. Without labels, metrics of accuracy cannot be computed. Where a text can have several: lists of
-            names, or 0 and 1 (N, C).
+            names, or 0 and 1 (N, C), also as a table.
         explainers: names of `salience.EXPLAINERS`, or functions by name.
         metrics: names of `salience.METRICS`, with a number in place of `k`: "accuracy-drop@5". None is all that
             apply, at `at` words.
@@ -312,10 +313,14 @@ def labelled(texts: TextsLike, labels: Sequence | None, classifier: TextClassifi
         if given.labels.shape != shape:
             raise InputError(f"the labels of the texts are {given.labels.shape}, but this classifier needs {shape}")
         return given
-    if isinstance(labels, str) or len(labels) != len(given):
-        raise InputError(f"give a label for each of the {counted(len(given), 'text')}, not {len(labels)}")
-    number = _indicators if classifier.multi_label else _number
-    return replace(given, labels=np.array([number(label, place, names) for place, label in enumerate(labels)]))
+    rows = rows_of(labels, "labels", "labels")
+    if len(rows) != len(given):
+        raise InputError(f"give a label for each of the {counted(len(given), 'text')}, not {len(rows)}")
+    if classifier.multi_label:
+        numbers: list = [_indicators(row, place, names) for place, row in enumerate(rows)]
+    else:
+        numbers = [_number(alone(row), place, names) for place, row in enumerate(rows)]
+    return replace(given, labels=np.array(numbers))
 
 
 def _number(label: object, place: int, names: list[str]) -> int:
