@@ -142,6 +142,7 @@ def test_files_hold_what_evaluate_says(place, data, salience, tmp_path):
     # On whole texts the model is as right as it is.
     right = np.mean(own.probabilities(own.encode(TEXTS)).argmax(1) == TEXTS.labels)
     assert 0 < right < 1
+    assert f"the classifier on these texts: accuracy {right:.3f} [" in found["about"]
     assert all(row["without"][0] == row["alone"][0] == right for row in found["rows"])
 
 

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from pandas import DataFrame
+from scipy.stats import binomtest
 
 import families
 import long_readers
@@ -73,6 +74,19 @@ def test_texts_and_labels_of_a_table(classifier):
         for given in ((table["text"], table["label"]), (table[["text"]], table[["label"]]), (TEXTS, NAMES))
     ]
     assert found[0] == found[1] == found[2]
+
+
+def test_with_labels_it_says_how_good_the_classifier_is(classifier):
+    evaluation = salience.evaluate(classifier, TEXTS, NAMES, metrics=["sufficiency"])
+    right = [name == found for name, found in zip(NAMES, classifier.predict(TEXTS), strict=True)]
+    interval = binomtest(sum(right), len(right)).proportion_ci(method="wilson")
+    assert evaluation.scores["accuracy"] == np.mean(right)
+    assert evaluation.scores["accuracy_interval"] == pytest.approx([interval.low, interval.high])
+    line = f"the classifier on these texts: accuracy {np.mean(right):.3f} [{interval.low:.3f}, {interval.high:.3f}], "
+    first, head, _ = str(evaluation).splitlines()
+    assert first.startswith(line) and head.startswith("metric")
+    assert line in Cells(evaluation._repr_html_()).text
+    assert salience.evaluate(classifier, TEXTS, metrics=["sufficiency"]).scores is None
 
 
 def test_pairs(classifier):

@@ -66,9 +66,10 @@ def test_each_erased_text_is_judged_once_and_with_little_padding(curves, classif
     for row, explanation in enumerate(explain_texts(classifier, Texts(TEXTS), EXPLAINERS)):
         scorings = [*explanation.scores.values(), *(draw[row] for draw in draws)]
         distinct = set().union(*(kept_words(scores, curves, row in left_out) for scores in scorings))
-        judgements += len(distinct)
+        asked = [*distinct, range(len(explanation.words))]  # the whole text once more, for the classifier's own scores
+        judgements += len(asked)
         sizes = [len(classifier.tokenizer.tokenize(word)) for word in explanation.words]
-        tokens += sum(2 + sum(sizes[word] for word in kept) for kept in distinct)  # [CLS] and [SEP]
+        tokens += sum(2 + sum(sizes[word] for word in kept) for kept in asked)  # [CLS] and [SEP]
 
     shown = []
     forward = classifier.model.forward

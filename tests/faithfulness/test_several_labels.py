@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pandas import DataFrame
 
 import families
 import reference_faithfulness as slow
@@ -117,6 +118,10 @@ def test_other_targets(target, pairs, classifier):
     assert checked(found, classifier, target) > 0
     named = [[LABELS[number] for number in np.flatnonzero(row)] for row in GOLD]
     again = salience.evaluate(classifier, TEXTS, named, metrics=NAMES, target=target, most=MOST)
+    table = salience.evaluate(classifier, TEXTS, DataFrame(GOLD, columns=LABELS), metrics=["aopc"], most=1)
+    right = [named[row] == labels for row, labels in enumerate(classifier.predict(TEXTS))]
+    assert found.scores["subset_accuracy_at_thresholds"] == np.mean(right)
+    assert table.scores == found.scores == again.scores
     assert again["gradient"].values["aopc"].tolist() == pytest.approx(
         found["gradient"].values["aopc"].tolist(), abs=1e-4
     )
@@ -145,7 +150,7 @@ def test_a_text_is_asked_about_once_for_all_of_its_labels(classifier, monkeypatc
     found = salience.evaluate(classifier, texts, labels, explainers=[], metrics=["loo-tau"], target="gold")
     assert len(found.targets) == 6 and set(found.targets) == names
     whole_and_parts = 2 + 3 + 2
-    assert len(asked) - 2 == whole_and_parts  # two more for the decisions about the whole texts
+    assert len(asked) - 4 == whole_and_parts  # two more for the decisions about the whole texts, two for their scores
 
 
 def test_intervals_are_over_texts(evaluation):

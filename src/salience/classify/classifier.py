@@ -28,6 +28,7 @@ from salience.models.precision import check_precision, computing
 from salience.models.problem import labels_in_config, labels_of_model, thresholds_in, to_probabilities
 from salience.runs.folder import trained_on_pairs
 from salience.scores.labels import Labels
+from salience.scores.predictions import Predictions
 
 Once = Callable[[Callable[[], np.ndarray]], np.ndarray]  # what a function gives, which need not be called again
 
@@ -187,6 +188,11 @@ class TextClassifier:
 
     def _probabilities(self, encoded: Encoded, once: Once) -> np.ndarray:
         return predict_probabilities(self.model, encoded, self.precision, once)
+
+    def predictions(self, encoded: Encoded, labels: np.ndarray) -> Predictions:
+        """What it predicts of N texts with these labels: class numbers (N,), or 0 and 1 (N, C)."""
+        probabilities = self.probabilities(encoded)
+        return Predictions(probabilities, labels, self.decisions(probabilities) if self.has_thresholds else None)
 
     def predict_proba(self, texts: TextsLike) -> np.ndarray:
         """The probabilities of the labels (N, C) in float32 for N texts or pairs, in their order.

@@ -142,6 +142,8 @@ def what_is_measured(
             f"{counted(len(evaluation.targets), 'label')} of {of_data}, {which}, each explained by itself: its "
             f"probability, and whether it is predicted, judged by {judge}"
         ]
+    if evaluation.scored:
+        parts.append(evaluation.scored)
     if pieces == "max":
         parts.append("a word's score is the highest of its tokens' scores")
     parts.append(f"means over texts with 95 % bootstrap intervals, for random over {DRAWS} draws")

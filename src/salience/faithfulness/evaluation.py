@@ -58,6 +58,8 @@ def evaluate(
 ) -> Evaluation:
     """Tests explanations: removes the words that an explainer scores highest and asks a judge again.
 
+    With labels, the result also has the `scores` of the classifier on the texts, as `salience test` has them.
+
     Every explainer is applied for the class that the classifier predicts. Where a text can have several labels, it is
     applied for each label that is predicted, and the metrics are about the probability of this label by itself and
     about the decision whether it is predicted; there is one value for each text and label, and none for a text without
@@ -108,6 +110,10 @@ def evaluate(
     chosen = default_metrics(at, known, several) if metrics is None else metrics_named(metrics)
     check_settings(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)
 
+    scores_of_texts = None
+    if given.labels is not None:
+        scores_of_texts = classifier.predictions(classifier.read(given), given.labels).scores(seed)
+
     generator = np.random.default_rng(seed)
     asked = asked_of(classifier, given, target, say)
     numbers = np.unique(asked.owners)
@@ -143,8 +149,9 @@ def evaluate(
         say(f"{row.explainer}: {metric} {estimate.mean:.3g}")
         rows.append(row)
     if asked.targets is None:
-        return Evaluation(rows, chosen)
-    return Evaluation(rows, chosen, asked.owners, [classifier.labels[number] for number in asked.targets])
+        return Evaluation(rows, chosen, scores=scores_of_texts)
+    targets = [classifier.labels[number] for number in asked.targets]
+    return Evaluation(rows, chosen, asked.owners, targets, scores_of_texts)
 
 
 @dataclass(frozen=True, eq=False)

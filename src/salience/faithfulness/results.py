@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from salience.errors import unknown
 from salience.faithfulness import Metric
+from salience.runs.sentences import with_intervals
 from salience.templating import render
 
 CURVES = ("without", "alone")
@@ -45,12 +46,20 @@ class Evaluation:
     Args:
         texts: where a text can have several labels, the number of the text (N,) that each value is of, from 0 on.
         targets: the labels (N) that the values are about; both are None where each text has one value.
+        scores: how good the classifier is on the texts, by the names in metrics.json of a run, such as "accuracy" and
+            "accuracy_interval"; None if their labels are not known.
     """
 
     rows: Sequence[Row]
     metrics: Mapping[str, Metric]
     texts: np.ndarray | None = None
     targets: Sequence[str] | None = None
+    scores: Mapping[str, Any] | None = None
+
+    @property
+    def scored(self) -> str:
+        """The scores of the classifier that have intervals, in words; empty without labels."""
+        return "" if self.scores is None else f"the classifier on these texts: {with_intervals(self.scores)}"
 
     def __getitem__(self, explainer: str) -> Row:
         for row in self.rows:
@@ -84,21 +93,23 @@ class Evaluation:
         ]  # fmt: skip
 
     def __repr__(self) -> str:
-        """A table with a line for each metric and a column for each explainer: means and intervals."""
+        """A table with a line for each metric and a column for each explainer: means and intervals.
+
+        A line about the classifier comes first, if the labels are known.
+        """
         head = ["metric", *(row.explainer for row in self.rows), "unit", "better"]
         lines = [head]
         for name, metric in self.metrics.items():
             cells = [shown(row.metrics[name]) for row in self.rows]
             lines.append([name, *cells, metric.unit, "higher" if metric.higher_is_better else "lower"])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
+        table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+        return "\n".join(line.rstrip() for line in (*filter(None, [self.scored]), *table))
 
     def _repr_html_(self) -> str:
         """The same table in a notebook."""
         return render(
-            "salience.faithfulness", "evaluation.html.jinja",
+            "salience.faithfulness", "evaluation.html.jinja", scored=self.scored,
             explainers=[row.explainer for row in self.rows],
             metrics=[
                 (name, metric, [shown(row.metrics[name]) for row in self.rows])

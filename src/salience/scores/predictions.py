@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from salience.scores.labels import labels_of
 
 
 @dataclass(frozen=True)
@@ -58,3 +61,8 @@ class Predictions:
         if self.decided is not None:
             return self.decided
         return self.predicted[:, None] == np.arange(self.probabilities.shape[1])
+
+    def scores(self, seed: int = 0) -> dict[str, Any]:
+        """The scores by their names in metrics.json, two of them with intervals; `seed` is that of their bootstrap."""
+        scoring = labels_of(self.labels)
+        return scoring.with_intervals(self.probabilities, self.labels, self.groups, seed, self.decided)

@@ -41,10 +41,7 @@ def held_out_scores(task: Task, predictions: Mapping[str, Predictions], seed: in
     if not predictions:
         return {}
     scoring = labels_of(next(iter(predictions.values())).labels)
-    measured: dict[str, Any] = {
-        role: scoring.with_intervals(each.probabilities, each.labels, None, seed, each.decided)
-        for role, each in predictions.items()
-    }
+    measured: dict[str, Any] = {role: each.scores(seed) for role, each in predictions.items()}
     judge = "test" if "test" in predictions else "validation"
     if judge == "test":
         tested = predictions["test"].probabilities, predictions["test"].labels

@@ -54,9 +54,7 @@ def scored_on(
         note(each)
     labels = encode(given, classifier.labels, source, texts.rows or [])
     texts, encoded = replace(texts, labels=labels), classifier.read(texts)
-    probabilities = classifier.probabilities(encoded)
-    decided = classifier.decisions(probabilities) if classifier.has_thresholds else None
-    predictions = Predictions(probabilities, labels, decided)
+    predictions = classifier.predictions(encoded, labels)
     run = read_run(model) if (Path(model).expanduser() / METRICS).is_file() else Run(Path(model), {"seed": 0}, {}, [])
     task = Task(
         classifier.labels, training_rows(run, classifier.labels), test=texts,
