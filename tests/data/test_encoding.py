@@ -5,12 +5,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pandas import DataFrame
 
 import families
 from salience.data.batching import Collator, LengthGrouped, in_order, padded
 from salience.data.encoding import SPECIAL, encode_texts, word_spans
 from salience.data.long_texts import passages
 from salience.data.texts import Texts
+from salience.errors import InputError
 
 TEXTS = ["a lovely film about dogs", "", "dull", "the film unbelievablyy long , told twice told twice"]
 PAIRS = ["told twice", "the film", "", "a lovely film about old dogs"]
@@ -36,6 +38,16 @@ def test_encoding_is_what_the_tokenizer_gives_text_by_text(monkeypatch):
                 assert item["labels"] == row % 2
                 assert encoded.cut[row] == (longest is not None and whole > longest)
     assert encode_texts(TOKENIZER, []).lengths.tolist() == []
+
+
+def test_texts_to_encode_are_read_as_those_to_predict():
+    """Neither the names of a table's columns nor the letters of a text are encoded."""
+    table = DataFrame({"text": TEXTS, "text_pair": PAIRS})
+    both = encode_texts(TOKENIZER, TEXTS, PAIRS)
+    for found in (encode_texts(TOKENIZER, table), encode_texts(TOKENIZER, table[["text"]], table["text_pair"])):
+        assert [row["input_ids"].tolist() for row in found] == [row["input_ids"].tolist() for row in both]
+    with pytest.raises(InputError, match="texts is str; give a sequence of texts"):
+        encode_texts(TOKENIZER, "dull")
 
 
 @given(st.lists(st.integers(0, 12), max_size=30), st.booleans())

@@ -13,7 +13,7 @@ import numpy as np
 import regex
 from torch.utils.data import Dataset
 
-from salience.data.texts import Texts
+from salience.data.texts import Texts, TextsLike
 from salience.errors import InputError, counted, quoted
 from salience.work import tracked
 
@@ -296,8 +296,8 @@ def chunks(columns: Sequence[Sequence[str]]) -> Iterator[slice]:
 
 def encode_texts(
     tokenizer,
-    texts: Sequence[str],
-    pairs: Sequence[str] | None = None,
+    texts: TextsLike,
+    pairs: TextsLike | None = None,
     labels: Sequence[int] | np.ndarray | None = None,
     max_length: int | None = None,
     spans: Spans | None = None,
@@ -306,25 +306,30 @@ def encode_texts(
 
     Args:
         tokenizer: a fast Hugging Face tokenizer; only a fast one knows which token belongs to which text.
-        pairs: the second texts; None for single texts.
+        texts: N texts or pairs of texts, as of `Texts.of`.
+        pairs: the second texts; None for single texts, and for pairs that `texts` has.
         labels: (N,) the numbers of the labels; None if they are not known.
         max_length: the number of tokens that are read of a text, special tokens included; None reads all.
         spans: a function that gives the words of a text, such as `word_spans`; the result then holds the `words`.
 
     Raises:
-        InputError: `max_length` leaves no place for words beside the special tokens. (A tokenizer would not cut.)
+        InputError: as `Texts.of`; or `max_length` leaves no place for words beside the special tokens. (A tokenizer
+            would not cut.)
         ValueError: `spans` gives words that are not in order, or that overlap.
     """
-    special = tokenizer.num_special_tokens_to_add(pairs is not None)
+    given = Texts.of(texts)
+    if pairs is not None:
+        given = Texts(given.texts, Texts.of(pairs, "pairs").texts)
+    special = tokenizer.num_special_tokens_to_add(given.second is not None)
     if max_length is not None and max_length <= special:
         raise InputError(
             f"--max-length {max_length} leaves no place for words: {counted(special, 'token')} of each "
-            f"{'text' if pairs is None else 'pair'} {'is' if special == 1 else 'are'} special"
+            f"{'text' if given.second is None else 'pair'} {'is' if special == 1 else 'are'} special"
         )
     no_ids, no_segments = np.zeros(0, np.int32), np.zeros(0, np.int8)
     ids, segments, types, lengths, cut, words = [no_ids], [no_segments], [no_segments], [], [], []
-    columns = Texts(list(texts), None if pairs is None else list(pairs)).columns
-    parts = tracked(chunks(columns), len(columns[0]), "tokenising", size=lambda part: part.stop - part.start)
+    columns = given.columns
+    parts = tracked(chunks(columns), len(given), "tokenising", size=lambda part: part.stop - part.start)
     for part in parts:
         chunk = [column[part] for column in columns]
         encodings = encodings_of(tokenizer, chunk, truncation=False)
