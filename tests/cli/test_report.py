@@ -16,7 +16,7 @@ import salience as package
 from labelled import FILLER, WORDS, labelled_rows, write_csv
 from pages import HOSTILE, Content
 from salience.cli.main import main
-from salience.data.encoding import word_spans
+from salience.data.words import word_spans
 from salience.errors import InputError
 from salience.explainers.class_words import read_kept_words
 from salience.scores.calibration import with_temperature

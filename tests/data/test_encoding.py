@@ -9,9 +9,10 @@ from pandas import DataFrame
 
 import families
 from salience.data.batching import Collator, LengthGrouped, in_order, padded
-from salience.data.encoding import SPECIAL, encode_texts, word_spans
+from salience.data.encoding import SPECIAL, encode_texts
 from salience.data.long_texts import passages
 from salience.data.texts import Texts
+from salience.data.words import word_spans
 from salience.errors import InputError
 
 TEXTS = ["a lovely film about dogs", "", "dull", "the film unbelievablyy long , told twice told twice"]

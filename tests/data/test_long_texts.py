@@ -11,9 +11,9 @@ from tokenizers.models import BPE
 from transformers import PreTrainedTokenizerFast
 
 import families
-from salience.data.encoding import word_spans
 from salience.data.long_texts import ends_of, merged, passages, windows
 from salience.data.texts import Texts
+from salience.data.words import word_spans
 
 TEXT = "the a film about old men and their new dogs , told twice ."
 WORDS = TEXT.split()

@@ -8,16 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import families
-from salience.data.encoding import (
-    SPECIAL,
-    Words,
-    encode_texts,
-    joined_words,
-    put_together,
-    segmented_spans,
-    word_spans,
-)
+from salience.data.encoding import SPECIAL, Words, encode_texts, joined_words, put_together
 from salience.data.texts import Texts
+from salience.data.words import segmented_spans, word_spans
 
 # Worked examples: words with bars between them. Where white space parts them, it stands beside the bar.
 BY_RULES = [

@@ -16,8 +16,9 @@ import word_models
 from reference import close
 from salience import EXPLAINERS, AttentionMix, Batch, DropMix, SSMix
 from salience.classify import TextClassifier
-from salience.data.encoding import encode_texts, word_spans
+from salience.data.encoding import encode_texts
 from salience.data.texts import Texts
+from salience.data.words import word_spans
 from salience.explainers import Attention, gradient, gradient_map
 from salience.explainers.explain import explain_texts, word_scores
 

@@ -11,8 +11,9 @@ from salience import EXPLAINERS
 from salience.classify import TextClassifier
 from salience.classify.classifier import predict_probabilities
 from salience.data.batching import DIFFERENTIATED, TOKENS
-from salience.data.encoding import encode_texts, word_spans
+from salience.data.encoding import encode_texts
 from salience.data.texts import UNKNOWN, Texts
+from salience.data.words import word_spans
 from salience.explainers.explain import TEXTS, explain_texts, explain_words
 from salience.explainers.explanation import Explanation, Explanations, as_json, explanation_of
 from salience.report.terminal import explanation_line

@@ -6,8 +6,9 @@ import torch
 import families
 from salience import EXPLAINERS, Batch
 from salience.classify import TextClassifier
-from salience.data.encoding import put_together, word_spans
+from salience.data.encoding import put_together
 from salience.data.texts import Texts
+from salience.data.words import word_spans
 from salience.explainers.explain import explain, explain_texts
 from salience.faithfulness.evaluation import evaluate
 

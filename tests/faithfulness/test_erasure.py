@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import families
 from salience.data.batching import padded
-from salience.data.encoding import SPECIAL, Encoded, Words, encode_texts, word_spans
+from salience.data.encoding import SPECIAL, Encoded, Words, encode_texts
+from salience.data.words import word_spans
 from salience.explainers.explain import word_scores
 from salience.faithfulness.erasure import Erasure, Reading, ranks
 from salience.papers.attention_classifiers.building import word_tokenizer

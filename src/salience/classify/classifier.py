@@ -17,9 +17,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from salience.batch import Batch
 from salience.classify.onnx_model import FILE, TOKENS, OnnxModel
 from salience.data.batching import like_length
-from salience.data.encoding import Encoded, Segmenter, Span, Spans, encode_texts, segmented_spans, word_spans
+from salience.data.encoding import Encoded, encode_texts
 from salience.data.long_texts import LONG, Passages, merged, passages
 from salience.data.texts import Texts, TextsLike
+from salience.data.words import Segmenter, Span, Spans, segmented_spans, word_spans
 from salience.errors import InputError, listed, one_line, unknown
 from salience.hooks.hooks import evaluating, forward
 from salience.models.architectures import architecture
@@ -72,7 +73,7 @@ class TextClassifier:
         precision: number format of the computation: "fp32", "bf16", or "auto", which is bf16 where the device computes
             it faster. Predictions and explanations are computed in it.
         pairs: whether it was trained on pairs of texts; the other kind is then refused. None if that is not known.
-        spans: a function that gives the words of a text; None is `salience.data.encoding.word_spans` of its tokenizer.
+        spans: a function that gives the words of a text; None is `salience.data.words.word_spans` of its tokenizer.
     """
 
     model: PreTrainedModel

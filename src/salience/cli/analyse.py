@@ -157,8 +157,8 @@ def pos(
     from salience.classify import load
     from salience.classify.classifier import with_one_label
     from salience.cli.rows import cannot, check_model_and_data, read_texts
-    from salience.data.encoding import spaced_spans
     from salience.data.texts import Texts
+    from salience.data.words import spaced_spans
     from salience.explainers import Attention
     from salience.files import check_folder, input_first, whole_folder
     from salience.papers.attentionmix.parts_of_speech import (

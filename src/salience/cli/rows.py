@@ -12,7 +12,6 @@ import numpy as np
 
 from salience.classify import load
 from salience.data.columns import LABELS, Columns, choose_as_trained, usual
-from salience.data.encoding import Spans, spaced_spans, word_spans
 from salience.data.reading import column_names, stream
 from salience.data.texts import UNKNOWN, Texts
 from salience.data.values import (
@@ -25,6 +24,7 @@ from salience.data.values import (
     text_of,
     value_in,
 )
+from salience.data.words import Spans, spaced_spans, word_spans
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed
 from salience.explainers.explain import TEXTS
 from salience.report.terminal import tell

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit, softmax
 
-from salience.data.encoding import Span, Spans, chunks, encodings_of, word_spans
+from salience.data.encoding import chunks
 from salience.data.texts import Texts
+from salience.data.words import Span, Spans, encodings_of, word_spans
 
 LONG = ("head", "head-tail", "windows")
 OVERLAP = 0.25  # share of a window that the next one repeats

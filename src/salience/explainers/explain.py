@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from salience.classify import TextClassifier
 from salience.classify.classifier import classifier_of
 from salience.data.batching import DIFFERENTIATED, like_length
-from salience.data.encoding import SPECIAL, Encoded, Segmenter, Span, Spans, Words
+from salience.data.encoding import SPECIAL, Encoded, Words
 from salience.data.long_texts import Passages
 from salience.data.texts import UNKNOWN, Texts, TextsLike
+from salience.data.words import Segmenter, Span, Spans
 from salience.errors import InputError, one_line, unknown
 from salience.explainers import EXPLAINERS
 from salience.explainers.explainer import WithLogits

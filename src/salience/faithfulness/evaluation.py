@@ -12,9 +12,10 @@ import numpy as np
 
 from salience.classify import TextClassifier
 from salience.classify.classifier import classifier_of
-from salience.data.encoding import Encoded, Segmenter, Spans, Words, put_together
+from salience.data.encoding import Encoded, Words, put_together
 from salience.data.labels import WHOLE_NUMBER
 from salience.data.texts import UNKNOWN, Texts, TextsLike, alone, rows_of
+from salience.data.words import Segmenter, Spans
 from salience.errors import InputError, counted, listed, unknown
 from salience.explainers.chance import random_words
 from salience.explainers.explain import (

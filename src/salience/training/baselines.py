@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from salience.classify.frozen_encoder import FrozenEncoder, KeptEncoder
-from salience.data.encoding import UNSPACED, word_spans
 from salience.data.task import Task
 from salience.data.texts import Texts
+from salience.data.words import UNSPACED, word_spans
 from salience.scores.labels import labels_of
 from salience.scores.predictions import Predictions
 from salience.work import doing

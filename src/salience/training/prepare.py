@@ -19,10 +19,11 @@ from transformers.utils import is_torch_bf16_gpu_available
 from salience.batch import Batch
 from salience.classify import TextClassifier, choose_device
 from salience.data.batching import Collator
-from salience.data.encoding import Encoded, word_spans
+from salience.data.encoding import Encoded
 from salience.data.labels import loss_weights
 from salience.data.task import Task
 from salience.data.texts import Texts
+from salience.data.words import word_spans
 from salience.errors import InputError, counted, one_line
 from salience.explainers import Occlusion
 from salience.hooks.hooks import forward

@@ -19,7 +19,8 @@ from rich.table import Table
 from torch import nn
 from transformers import PreTrainedTokenizerBase
 
-from salience.data.encoding import SPECIAL, encode_texts, spaced_spans
+from salience.data.encoding import SPECIAL, encode_texts
+from salience.data.words import spaced_spans
 from salience.errors import InputError, counted, quoted
 from salience.explainers.explain import explain_tokens
 from salience.report.pictures import COLOURS, HoverTexts, Marks, numbers
