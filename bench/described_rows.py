@@ -3,8 +3,8 @@
     python bench/described_rows.py --data-dir DATA --sizes 20 50 --seeds 0 1
 
 The descriptions are those of `bench/descriptions.py`: the names of the labels, or a sentence for each label, which was
-written before anything was measured. The runs are added to RESULTS/descriptions.csv, of which `bench/study_table.py`
-prints the differences.
+written before anything was measured. "Head alone" trains nothing after the head that leans on them. The runs are added
+to RESULTS/descriptions.csv, of which `bench/study_table.py` prints the differences.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def main() -> None:
         described = options.output / "data" / f"{name}.yaml"
         described.write_text(yaml.safe_dump(SENTENCES[name]), encoding="utf-8")
         compare(
-            Recipe(files["data"], precision=options.precision, effort="best"),
+            Recipe(files["data"], precision=options.precision),
             {
                 "default": {}, "names": {"label_descriptions": "names"},
-                "sentences": {"label_descriptions": str(described)},
+                "sentences": (with_sentences := {"label_descriptions": str(described)}),
+                "sentences, head alone": with_sentences | {"trained_layers": 0, "effort": None},
             },
             options.seeds, options.output / name, sizes=options.sizes, data_sets={name: files}, jobs=options.jobs,
             heat_maps=False,

@@ -38,7 +38,9 @@ def test_every_set_is_compared_with_its_own_sentences(tmp_path, monkeypatch):
             assert yaml.safe_load(file) == SENTENCES[name]
     table = pd.read_csv(tmp_path / "results" / "descriptions.csv")
     assert table.groupby(["data", "method"]).size().to_dict() == {
-        (name, variant): 2 for name in ("sst2", "subj") for variant in ("default", "names", "sentences")
+        (name, variant): 2
+        for name in ("sst2", "subj")
+        for variant in ("default", "names", "sentences", "sentences, head alone")
     }
 
 
