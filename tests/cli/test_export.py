@@ -36,7 +36,7 @@ def test_predict_gives_what_the_run_gives(run, exported, salience, tmp_path):
     theirs = predicted(salience, run, data, tmp_path / "theirs.csv")
     assert len(ours) == len(theirs) == 42
     for one, other in zip(ours, theirs, strict=True):
-        assert one.keys() == other.keys()
+        assert one.keys() == other.keys() - {"familiarity"}  # an export has no states
         assert (one["text"], one["predicted"]) == (other["text"], other["predicted"])
         for name in one.keys() - {"text", "predicted"}:
             assert (one[name] == other[name] == "") or float(one[name]) == pytest.approx(float(other[name]), abs=1e-5)

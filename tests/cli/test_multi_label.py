@@ -69,7 +69,8 @@ def test_the_report_and_the_card_have_a_table_of_labels(trained, salience):
 def test_predictions_are_lists_and_a_column_for_each_label(trained, files, salience, tmp_path):
     assert salience("predict", trained, files[1], "--output", tmp_path / "out.csv").code == 0
     found = list(csv.DictReader((tmp_path / "out.csv").open()))
-    assert list(found[0]) == ["text", "label", "predicted", *(f"probability_{label}" for label in sorted(WORDS))]
+    of_labels = [f"probability_{label}" for label in sorted(WORDS)]
+    assert list(found[0]) == ["text", "label", "predicted", *of_labels, "familiarity"]
     classifier = library.load(trained, device="cpu")
     assert [json.loads(row["predicted"]) for row in found] == classifier.predict([row["text"] for row in found])
     assert salience("predict", trained, files[1], "--threshold", "0", "--output", tmp_path / "all.jsonl").code == 0

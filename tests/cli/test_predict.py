@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -51,6 +52,23 @@ def test_every_row_in_order_as_the_pipeline_says(suffix, place, data, salience, 
         for each in expected:
             value = row["probabilities"][each["label"]] if suffix == ".jsonl" else row[f"probability_{each['label']}"]
             assert float(value) == pytest.approx(each["score"], abs=1e-5)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_texts_unlike_the_training_rows_are_told(suffix, place, run, salience, tmp_path):
+    """Training texts are as familiar as they can be but for a few, and texts of other words are not."""
+    own, foreign = [row["text"] for row in read(place.data)], ["qqq zzz qqq zzz qqq zzz"] * 3
+    data, output = tmp_path / "data.csv", tmp_path / f"out{suffix}"
+    write_csv(data, [(text,) for text in [*own, "", *foreign]], ("text",))
+    answer = salience("predict", run, data, "--output", output)
+    assert answer.code == 0, answer.err
+    found = [row["familiarity"] for row in read(output)]
+    assert found[len(own)] in ("", None)
+    values = np.array([float(value) for value in found if value not in ("", None)])
+    assert (values > 0).all() and (values <= 1).all() and (values[-3:] <= 0.05).all()
+    assert (values[: len(own)] > 0.05).mean() > 0.9
+    told = f"{(values <= 0.05).sum()} of {len(found)} rows are unlike the training rows, with a familiarity of at most"
+    assert told in answer.err
 
 
 def test_windows_change_nothing(place, data, salience, tmp_path):

@@ -35,7 +35,7 @@ BEGIN = b'{"kept by": "salience predict", '  # of the first line, which says wha
 HEAD = Struct("<BIQ")  # of a record: its kind, the checksum and the number of the bytes that follow
 PART, WINDOW = 1, 2  # kinds: the probabilities of a batch of the window under way, and the answers of a whole window
 Answered = Generator[tuple[int, list[dict], Answers], None, None]
-ARRAYS = {PART: 1, WINDOW: 3}
+ARRAYS = {PART: 1, WINDOW: 4}
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 # Files in the folder of a model that no prediction reads, by their ends.
 NOT_READ = (MANIFEST, "class_words.json", ".html", ".md", ".csv", ".jsonl", ".parquet")
@@ -124,7 +124,7 @@ class KeptAnswers:
         return found
 
     def add_window(self, answers: Answers) -> None:
-        self.add(WINDOW, answers.probabilities, answers.has_text, answers.cut)
+        self.add(WINDOW, answers.probabilities, answers.has_text, answers.cut, answers.familiarity)
 
     def close(self) -> None:
         with suppress(OSError):  # the disk is full, and what is cut off is not read again

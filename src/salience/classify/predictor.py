@@ -14,6 +14,7 @@ import numpy as np
 from salience.classify import TextClassifier, load
 from salience.classify.abstaining import Thresholds, read_thresholds
 from salience.classify.classifier import Once, at_once
+from salience.classify.familiarity import Familiarity, read_familiarity
 from salience.data.columns import Columns, choose_as_trained
 from salience.data.reading import column_names, column_types
 from salience.data.values import joined, text_of, value_in, well_formed
@@ -27,7 +28,7 @@ from salience.scores.metrics import HALF
 if TYPE_CHECKING:
     from pyarrow import DataType
 
-MOST_PROBABLE, LABEL_SET = "most_probable", "label_set"
+MOST_PROBABLE, LABEL_SET, FAMILIAR = "most_probable", "label_set", "familiarity"
 TEXTS = ("predicted", MOST_PROBABLE, LABEL_SET)
 
 
@@ -38,6 +39,7 @@ class AddedColumns:
     In a table these are one column for each label, in JSON lines one object. With thresholds, the predicted label is
     missing where its probability is not above its threshold, and the most probable label is added to every row. With
     `predicted_from`, a label is predicted from its threshold on. With `lowest`, a set of labels is added.
+    How familiar the text is comes last.
 
     Where a text can have several labels, `predicted` is a list of those whose probability is at least their threshold,
     [] if no label applies, and there is no column of the highest probability. In a table, lists are written with the
@@ -52,6 +54,7 @@ class AddedColumns:
     lowest: float | None = None  # the lowest probability of a label in a set; None adds no sets
     columns: Columns | None = None  # of the training, which say how several labels are written; None: as JSON
     predicted_from: np.ndarray | None = None  # (C,), see `salience.scores.thresholds.predicted_from`; of one label
+    familiarity: bool = False  # whether it is known
 
     def __post_init__(self) -> None:
         if twice := [label for label in self.labels if self.labels.count(label) > 1]:
@@ -72,7 +75,7 @@ class AddedColumns:
         """The added columns that hold texts; the others hold numbers."""
         return [name for name in self.names if name in {self.prefix + each for each in TEXTS}]
 
-    def named(self, probabilities: list[float] | None) -> dict[str, Any]:
+    def named(self, probabilities: list[float] | None, familiarity: float = math.nan) -> dict[str, Any]:
         """The added values of one row by name. `probabilities` is None for a row without a text; NaN becomes None."""
         defined = probabilities is not None and all(map(math.isfinite, probabilities))
         each: list[Any] = list(probabilities) if probabilities is not None and defined else [None] * len(self.labels)
@@ -97,6 +100,8 @@ class AddedColumns:
             values |= {f"probability_{label}": value for label, value in zip(self.labels, each, strict=True)}
         else:
             values["probabilities"] = None if probabilities is None else dict(zip(self.labels, each, strict=True))
+        if self.familiarity:
+            values[FAMILIAR] = familiarity if math.isfinite(familiarity) else None
         return {self.prefix + name: value for name, value in values.items()}
 
     def set_of(self, probabilities: list[float], best: int) -> list[int]:
@@ -175,11 +180,12 @@ class Answers:
     probabilities: np.ndarray  # (N, C) float32, NaN for rows without a text
     has_text: np.ndarray  # (N,) bool; False where a text is missing or blank
     cut: np.ndarray  # (N,) bool, whether a text is longer than what the classifier reads of it
+    familiarity: np.ndarray  # (N,) float64, NaN where it is not known, see `salience.classify.familiarity`
 
-    def lists(self) -> list[list[float] | None]:
-        """The probabilities of each row as a list; None for a row without a text."""
-        rows = zip(self.probabilities.tolist(), self.has_text, strict=True)
-        return [probabilities if has_text else None for probabilities, has_text in rows]
+    def lists(self) -> list[tuple[list[float] | None, float]]:
+        """The probabilities of each row as a list, None for a row without a text; and its familiarity."""
+        rows = zip(self.probabilities.tolist(), self.has_text, self.familiarity.tolist(), strict=True)
+        return [(values if has_text else None, familiarity) for values, has_text, familiarity in rows]
 
 
 @dataclass(frozen=True)
@@ -188,8 +194,9 @@ class Predictor:
 
     A predictor is called with a mapping from names to columns of one length: lists, arrays, or a pandas frame. This is
     the batch of `ray.data.Dataset.map_batches`, and what Spark's `mapInPandas` gives. It returns the same columns and,
-    behind them, `predicted`, `probability`, and `probability_LABEL` for every label. Rows without a text keep their
-    place: their label is None and their probabilities are NaN.
+    behind them, `predicted`, `probability`, and `probability_LABEL` for every label; with a run of `salience train`
+    also `familiarity`, see docs/abstaining.md. Rows without a text keep their place: their label is None and their
+    probabilities are NaN.
 
     It can be pickled. Only its settings are sent; each process loads the model once, when it is first needed, from a
     folder that all machines see.
@@ -271,7 +278,7 @@ class Predictor:
         names = sorted(columns.names)
         read = [dict(zip(names, row, strict=True)) for row in zip(*(given[name] for name in names), strict=True)]
         texts = texts_in(read, columns, "the batch")
-        rows = [added.named(answer) for answer in self.answers(texts).lists()]
+        rows = [added.named(*answer) for answer in self.answers(texts).lists()]
         kinds = {name: object if name in added.texts else np.float64 for name in added.names}
         return given | {name: np.array([row[name] for row in rows], kind) for name, kind in kinds.items()}
 
@@ -301,8 +308,13 @@ class Predictor:
         if own is not None and not np.isnan(own).any():  # then no label has a threshold of its own
             own = None
         return AddedColumns(
-            kind, names, well_formed(self.prefix), as_columns, thresholds, lowest, self.trained_columns, own
-        )
+            kind, names, well_formed(self.prefix), as_columns, thresholds, lowest, self.trained_columns, own,
+            self.familiarity is not None,
+        )  # fmt: skip
+
+    @cached_property
+    def familiarity(self) -> Familiarity | None:
+        return read_familiarity(self.model, self.classifier)
 
     @cached_property
     def lowest_in_set(self) -> float | None:
@@ -340,10 +352,15 @@ class Predictor:
         complete: list[Any] = [row if len(row) > 1 else row[0] for row in texts if None not in row]
         encoded = self.classifier.read(complete)
         probabilities = np.full((len(texts), len(self.classifier.labels)), np.nan, np.float32)
-        probabilities[has_text] = self.classifier.probabilities(encoded, once)
+        familiarity = np.full(len(texts), np.nan)
+        if self.familiarity is None:
+            probabilities[has_text] = self.classifier.probabilities(encoded, once)
+        else:
+            both = self.familiarity.with_probabilities(self.classifier, encoded, once)
+            probabilities[has_text], familiarity[has_text] = both
         cut = np.zeros(len(texts), bool)
         cut[has_text] = encoded.cut_texts
-        return Answers(probabilities, has_text, cut)
+        return Answers(probabilities, has_text, cut, familiarity)
 
 
 @lru_cache(maxsize=1)

@@ -46,6 +46,7 @@ def predict(
 
     with importing():
         from salience.classify import choose_device
+        from salience.classify.familiarity import UNFAMILIAR
         from salience.classify.kept_answers import answered, kept_answers, kept_precision
         from salience.classify.parts import Windows, check_window, rows_of_part
         from salience.classify.predictor import Predictor, written_columns
@@ -100,13 +101,17 @@ def predict(
                 for number, row in enumerate(rows, first):
                     added.check_free(row, f"{data}: row {number}")
             found = answers.lists()
-            named = [added.named(answer) for answer in found]
+            named = [added.named(*answer) for answer in found]
             write([row | values for row, values in zip(rows, named, strict=True)])
-            undefined = sum(answer is not None and not all(map(isfinite, answer)) for answer in found)
-            seen.update(rows=len(rows), cut=int(answers.cut.sum()), empty=found.count(None), undefined=undefined)
+            complete = [probabilities for probabilities, _ in found if probabilities is not None]
+            undefined, empty = sum(not all(map(isfinite, each)) for each in complete), len(found) - len(complete)
+            unfamiliar = int((answers.familiarity <= UNFAMILIAR).sum())
+            seen.update(
+                rows=len(rows), cut=int(answers.cut.sum()), empty=empty, undefined=undefined, unfamiliar=unfamiliar
+            )
             if added.abstains:
                 label = added.names[0]
-                seen["undecided"] += sum(values[label] is None for values in named) - found.count(None) - undefined
+                seen["undecided"] += sum(values[label] is None for values in named) - empty - undefined
         if not seen["rows"]:
             write([])  # the header
 
@@ -124,6 +129,11 @@ def predict(
         tell(
             f"{seen['undecided']} of {total} rows are undecided: their probability is not above {limit}; "
             f"{quoted(added.names[1])} has their most probable label"
+        )
+    if seen["unfamiliar"]:
+        tell(
+            f"{seen['unfamiliar']} of {total} rows are unlike the training rows, with a familiarity of at most "
+            f"{UNFAMILIAR:g}; of rows like those, 5 % have so little"
         )
     share = "" if turn == WHOLE else f", part {turn[0]} of {turn[1]}"
     tell(f"{counted(total, 'row')} predicted{share}" + (f": {output}" if output else ""))

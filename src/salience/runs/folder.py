@@ -26,6 +26,7 @@ HISTORY = "history.json"  # the loss and the validation scores over the steps
 FACTS = "data_facts.json"
 ESTIMATOR, EXPORT = "salience.json", "export.json"  # what a saved estimator, and an export, are about
 ABSTENTION = "abstention.json"  # thresholds below which the classifier abstains
+FAMILIARITY = "familiarity.npz"  # training texts to which new ones are compared
 # Of the rows in predictions.jsonl (N, C), with their class numbers (N,), and the names of the classes (C,).
 PREDICTIONS, PROBABILITIES = "predictions.jsonl", "probabilities.npz"
 OUT_OF_FOLD = ("out_of_fold.jsonl", "out_of_fold.npz")  # the same of the rows of an estimate, with their folds

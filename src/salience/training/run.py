@@ -18,13 +18,15 @@ from transformers import TrainerCallback
 
 from salience._version import __version__
 from salience.classify import TextClassifier
+from salience.classify.familiarity import Familiarity
+from salience.data.splitting import group_numbers
 from salience.data.task import Task
 from salience.errors import InputError, duration
 from salience.files import input_first, write_json, write_whole
 from salience.models.architectures import library_of
 from salience.processes import is_main_process
 from salience.runs.card import model_card
-from salience.runs.folder import FACTS, HISTORY, RunFolder, kept_precision, kept_recipe, optional
+from salience.runs.folder import FACTS, FAMILIARITY, HISTORY, RunFolder, kept_precision, kept_recipe, optional
 from salience.runs.results import Run, about, data_facts, history_of, read_run, write_results
 from salience.runs.sentences import judge_of
 from salience.scores.held_out import decided_scores
@@ -246,6 +248,10 @@ def write_run(
     with optional(FACTS, note):
         facts = data_facts(task, prepared.parts, classifier.tokenizer, classifier.max_length)
         write_json(folder / FACTS, facts)
+    with optional(FAMILIARITY, note):
+        familiarity = Familiarity.of(classifier, prepared.training, group_numbers(task.training))
+        if familiarity is not None:
+            familiarity.write(folder)
     with optional("its card, README.md,", note):
         library = library_of(classifier.model.config)
         write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, made_with, library, facts=facts))
