@@ -55,6 +55,13 @@ def test_help_of_train_names_its_groups_and_some_thirty_options(salience):
     assert 25 <= shown.count("\n  --") <= 32
 
 
+def test_arguments_have_the_names_of_the_help(salience):
+    usage = "salience predict [OPTIONS] MODEL DATA"
+    assert salience("predict", "--help").out.startswith(f"Usage: {usage}\n")
+    assert salience("audit", "--help").out.startswith("Usage: salience audit [OPTIONS] DATA\n")
+    refused(salience("predict", "m"), f"Missing argument 'DATA': write {usage}")
+
+
 def test_help_imports_no_torch():
     script = (
         "import sys\nfrom salience.cli.main import main\n"

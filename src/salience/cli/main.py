@@ -122,7 +122,7 @@ def main(arguments: Sequence[str]) -> int:
             print(message_of(), file=sys.stderr)
             return USAGE
         option = getattr(error, "option_name", "") or ""
-        return complain(instead_of(option, value_of(option, arguments), command) or one_line(message_of()), USAGE)
+        return complain(instead_of(option, value_of(option, arguments), command) or with_usage(error), USAGE)
     if code != INTERRUPTED:
         return code
     how = "terminated" if stopped_by else "interrupted"
@@ -156,6 +156,15 @@ def interrupted_by_sigterm(came: list[int]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def with_usage(error: Any) -> str:
+    """The message of an error of the command line; where an argument is missing, with what is to be written."""
+    message = one_line(error.format_message())
+    if type(error).__name__ != "MissingParameter":
+        return message
+    pieces = error.ctx.command.collect_usage_pieces(error.ctx)
+    return f"{message.rstrip('.')}: write {' '.join([error.ctx.command_path, *pieces])}"
 
 
 def value_of(option: str, arguments: Sequence[str]) -> str:

@@ -23,8 +23,18 @@ DATA, TRAINING, OUTPUT = "Data", "Training", "Output"  # groups of the help of t
 class Command(TyperCommand):
     """A command whose help has a line for each option, in plain text, of which 80 columns break none.
 
-    The options are in groups if the first argument is in one.
+    The options are in groups if the first argument is in one. Arguments have capital letters everywhere, as in the
+    texts of the help.
     """
+
+    def __init__(self, *arguments: Any, **options: Any):
+        super().__init__(*arguments, **options)
+        for parameter in self.params:
+            if parameter.param_type_name == "argument" and parameter.metavar is None:
+                parameter.metavar = str(parameter.name).upper()
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self.format_usage(ctx, formatter)
@@ -38,7 +48,7 @@ class Command(TyperCommand):
                 for kind, shown in SHOWN_KINDS.items():
                     name = name.replace(kind, shown)
                 if parameter.param_type_name == "argument":
-                    name = name.split()[0].upper()
+                    name = name.split()[0]
                 group = getattr(parameter, "rich_help_panel", None) if grouped else None
                 groups.setdefault(group or OUTPUT * (OUTPUT in groups), []).append((name, meaning))
         formatter.write_paragraph()
