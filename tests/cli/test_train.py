@@ -201,7 +201,7 @@ def test_the_folder_without_output_is_named_by_the_data_and_the_method(
     monkeypatch.chdir(tmp_path)
     arguments = place.train("--estimate", "none", *options)
     done = salience(*arguments)
-    assert done.code == 0 and f"/runs/{name}\n" in done.out
+    assert done.code == 0 and f"\nsaved: runs/{name}\n" in done.out  # as a person would write it
     assert [file.name for file in (tmp_path / "runs").iterdir()] == [name]
     again = salience(*arguments, "--resume")
     assert f"runs/{name}" in again.out + again.err

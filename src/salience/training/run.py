@@ -127,7 +127,7 @@ def train(
         classifier = fitted.classifier
         if not main:
             PartialState().wait_for_everyone()
-            return Run(folder.output, plan, {}, task.labels, task=task, classifier=classifier)
+            return Run(Path(output), plan, {}, task.labels, task=task, classifier=classifier)
         with using_files(folder.model):  # first: what fails from here on does not lose the weights
             folder.begin_model()
             if keep_model:
@@ -148,7 +148,7 @@ def train(
         written(folder.model, folder.output.name, classifier)
         folder.publish()
         PartialState().wait_for_everyone()
-    return replace(read_run(folder.output), task=task, classifier=classifier)
+    return replace(read_run(folder.output), folder=Path(output), task=task, classifier=classifier)
 
 
 def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
