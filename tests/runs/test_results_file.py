@@ -49,6 +49,7 @@ def test_a_baseline_that_is_ahead_is_named():
     own = {"accuracy": 0.6, "macro_f1": 0.5}
     models = {"this model": own, "majority class": {"accuracy": 0.4}, "TF-IDF": {"accuracy": 0.74}}
     assert baseline_ahead(models).startswith("TF-IDF is ahead of this model: accuracy 0.740, and 0.600 by the model. ")
+    assert "by the model. Training its layers (without --trained-layers 0), more rows" in baseline_ahead(models, True)
     assert baseline_ahead(models | {"TF-IDF": {"accuracy": 0.6}}) == ""
 
 

@@ -149,7 +149,8 @@ def out_of_reach(chosen: dict[str, Any], rows: LabelRows) -> str:
     instead = "none can be stated" if highest is None else f"at most {highest:g} can be stated"
     return (
         f"a precision of {chosen['chosen_by']['precision']:g} is out of reach for {quoted(chosen['label'])}: on "
-        f"{counted(rows.curve.rows, 'row')} of the estimate, {instead} with 95 % certainty"
+        f"{counted(rows.curve.rows, 'row')} of the estimate, {instead} with 95 % certainty; more labelled rows that "
+        "have it raise that"
     )
 
 

@@ -176,7 +176,7 @@ def show_scores(run: Run, *others: str, done: str = "") -> None:
         console.print(literal(f"{done}{outcome}"), soft_wrap=True)
     if judged := sentences.judged_scores(metrics):
         console.print(score_table(*judged))
-        lines.append(sentences.baseline_ahead(judged[1]))
+        lines.append(sentences.baseline_ahead(judged[1], run.recipe.get("trained_layers") == 0))
     assert run.task is not None  # it was made here
     if run.judge == "test" and run.predictions is not None:
         texts = run.task.test.take(rows_to_show(run.predictions.probabilities, run.predictions.labels))

@@ -71,17 +71,22 @@ def left_out(metrics: Mapping[str, Any]) -> str:
     return f"{counted(number, 'row')} without a text or a label left out" if number else ""
 
 
-def baseline_ahead(models: Mapping[str, dict]) -> str:
-    """Which baseline has a higher main score than the first of the `judged_scores`, and what to do; empty if none."""
+def baseline_ahead(models: Mapping[str, dict], head_alone: bool = False) -> str:
+    """Which baseline has a higher main score than the first of the `judged_scores`, and what to do; empty if none.
+
+    Args:
+        head_alone: whether no layer of the encoder was trained.
+    """
     (name, own), *others = models.items()
     scoring = labels_in(own)
     baselines = {each: scores[scoring.main] for each, scores in others if not each.startswith(name)}
     best = max(baselines, key=baselines.__getitem__, default="")
     if not best or baselines[best] <= own[scoring.main]:
         return ""
+    first = "Training its layers (without --trained-layers 0), more rows" if head_alone else "More rows"
     return (
         f"{best} is ahead of {name}: {scoring.main_title} {baselines[best]:.3f}, and {own[scoring.main]:.3f} by the "
-        "model. More rows, another --model or, if texts are cut, --long windows may change that"
+        f"model. {first}, another --model or, if texts are cut, --long windows may change that"
     )
 
 
