@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, f1_score
 from test_bad_input import refused
 from transformers import pipeline
@@ -51,7 +52,10 @@ def test_the_scores_are_those_of_the_test_rows(described):
     predicted = package.load(folder, device="cpu").predict([text for text, _ in rows])
     gold = [label for _, label in rows]
     accuracy, macro = accuracy_score(gold, predicted), f1_score(gold, predicted, average="macro", zero_division=0)
-    assert f"accuracy {accuracy:.3f}, macro-F1 {macro:.3f} on 30 rows of test.csv\n" in printed
+    low, high = binomtest(round(30 * accuracy), 30).proportion_ci(method="wilson")
+    line = f"accuracy {accuracy:.3f} [{low:.3f}, {high:.3f}], macro-F1 {macro:.3f} ["
+    assert f"on 30 rows of test.csv: {line}" in printed
+    assert f"On 30 labelled rows: {line}" in (folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_other_commands_read_the_folder(described, place, salience, tmp_path):

@@ -54,6 +54,7 @@ def describe(
     from salience.report.terminal import say
     from salience.runs.card import code, file_name, markdown
     from salience.runs.folder import check_replaceable, write_manifest, written_by_run
+    from salience.runs.sentences import with_intervals
     from salience.scores.labels import ONE_LABEL
     from salience.training.head import described_classifier
 
@@ -68,11 +69,11 @@ def describe(
     found, scores = None, "Nothing was measured."
     if test is not None:
         known = labelled_texts(test, names, None, None, columns)
-        measured = ONE_LABEL.scores(classifier.predict_proba(known), known.known_labels)
+        measured = ONE_LABEL.with_intervals(classifier.predict_proba(known), known.known_labels, None, seed=0)
         found = {**measured, "rows": len(known), "file": Path(test).name}
-        told = "ccuracy {accuracy:.3f}, macro-F1 {macro_f1:.3f} on {rows:,}".format_map(found)
-        say(f"a{told} rows of {found['file']}")
-        scores = f"A{told} labelled rows."
+        told = f"{with_intervals(measured)} (95 % intervals over rows)"
+        say(f"on {counted(len(known), 'row')} of {found['file']}: {told}")
+        scores = f"On {counted(len(known), 'labelled row')}: {told}."
     rows = [f"| {markdown(name)} | {'; '.join(map(markdown, texts))} |" for name, texts in described.items()]
     card = CARD.format(model=code(file_name(model)), rows="\n".join(rows), scores=scores, version=__version__)
     with whole_folder(output, own=written_by_run(output)) as unfinished:
