@@ -79,7 +79,7 @@ def explanation_line(explanation: Explanation) -> Text:
         line.append(f"[for {names[explanation.target]}] ")
     scores = next(iter(explanation.scores.values()))
     decisive = {index for index in np.argsort(-scores, kind="stable")[:DECISIVE].tolist() if scores[index] > 0}
-    spaces = [*explanation.spaces[1:], " "]
+    spaces = [*explanation.spaces[1:], ""]
     for index, word in enumerate(map(printable, explanation.words)):
         if index == explanation.second:
             line.append("| ")
