@@ -53,6 +53,9 @@ REMARKABLE = [  # labels, and what each warning says
                          ("pos", "\uff30OS"), ("so\u00adft", "soft"))],
     (["neg", "NaN", "pos", "N/A", "NaN"], [['2 rows have the label "NaN"', "--bad-rows skip"],
                                            ['1 row has the label "N/A"', "--bad-rows skip"]]),
+    (["red", "blue", "red| blue", "green|red"],
+     [['1 label such as "red| blue" consists of other labels', 'add --label-separator "|"']]),
+    ([("red",), ("red|blue",), ("blue",)], []),
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from salience.data.values import Label, is_multi_label, numbers_not_classes
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed, unknown
 
 MISSING = ("NaN", "nan", "NA", "N/A", "n/a", "NULL", "null", "None")  # what programs write for a missing value
+SEPARATORS = "|;,"  # what people write between several labels of a text
 GRADES = 10  # half stars from 0.5 to 5 are classes; more numbers that are not whole are those of a regression
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,300}")  # Python refuses to read numbers of more than 4,300 digits
 
@@ -37,7 +38,7 @@ def separate(label: Label) -> tuple[str, ...]:
 def check_labels(
     labels: Sequence[Label], source: str, named: bool = False, described: Sequence[str] = ()
 ) -> list[str]:
-    """Warnings about labels that are many, may mean a missing value, or look alike: a line each.
+    """Warnings about labels that are many, may mean a missing value, look alike, or consist of others: a line each.
 
     Args:
         named: whether the column of the labels was named, and not guessed.
@@ -84,7 +85,19 @@ def check_labels(
     for names in equal.values():
         if len({visible(name) for name in names}) > 1:
             warnings.append(found(names, map(quoted, names), "are the same number"))
+    for separator in () if is_multi_label(labels) else SEPARATORS:
+        joined = [name for name in counts if separator in name and parts(name, separator) <= counts.keys()]
+        if joined:
+            such = f"{counted(len(joined), 'label')} such as {quoted(joined[0])} consist{'s' * (len(joined) == 1)}"
+            warnings.append(
+                f"{source}: {such} of other labels; if a text can have several, add --label-separator "
+                f"{quoted(separator)}"
+            )
     return warnings
+
+
+def parts(name: str, separator: str) -> set[str]:
+    return {part.strip() for part in name.split(separator)}
 
 
 def without_case_and_space(name: str) -> str:
