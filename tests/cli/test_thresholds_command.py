@@ -75,6 +75,8 @@ def test_what_is_saved_decides_everywhere(choice, copied, place, salience):
     assert option == f"sport={threshold}" and threshold < 0.5
     rows = rows_of(salience("predict", copied, place.test, "--device", "cpu").out)
     assert rows == asked
+    assert f"now {threshold:.4g}  " in salience("thresholds", copied, "--label", "sport").out
+    assert "now " not in salience("thresholds", copied, "--label", "music").out
     classifier = load(copied, device="cpu")
     usual = classifier.predict_proba(TEXTS)
     decided = [expected(row, classifier.labels, "sport", threshold) for row in usual.tolist()]
@@ -161,7 +163,8 @@ def test_the_threshold_of_one_of_several_labels_is_saved(several_run, several_fi
     with np.load(copied / "out_of_fold.npz") as arrays:
         temperature = json_in(copied)["estimate"]["temperature_scaling"]["temperature"]
         final = with_label_temperature(arrays["probabilities"], temperature)
-        curve = Curve.of(final[:, 1], arrays["labels"][:, 1] == 1)
+        has_label = arrays["labels"][:, 1] == 1
+        curve = Curve.of(final[:, 1], has_label)
     assert json_in(copied)["estimate"]["calibrated"]
     assert salience("thresholds", copied, "--label", name, "--recall", "0.8", "--save").code == 0
     thresholds[1] = curve.threshold(curve.for_recall(0.8))
@@ -177,6 +180,11 @@ def test_the_threshold_of_one_of_several_labels_is_saved(several_run, several_fi
     )
     assert [row | {"predicted": 0} for row in lines] == [row | {"predicted": 0} for row in before]
     metrics = json_in(copied)
+    decided = final[:, 1] >= thresholds[1]
+    last = next(
+        line for line in salience("thresholds", copied, "--label", name).out.splitlines() if line.startswith("now ")
+    )
+    assert last.split()[1:3] == [f"{thresholds[1]:.4g}", f"{has_label[decided].mean():.3f}"]
     assert [each["threshold"] for each in metrics["labels"].values()] == thresholds.tolist()
     of_label = metrics["label_threshold"]["test"]
     assert (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,7 +39,7 @@ def thresholds(
         from salience.runs.results import read_out_of_fold, read_run
         from salience.runs.sentences import decision_sentences
         from salience.scores.labels import labels_of
-        from salience.training.deciding import LabelRows, for_target, save_target, save_threshold
+        from salience.training.deciding import LabelRows, for_target, save_target, save_threshold, thresholds_now
 
     asked = {"--precision": precision, "--recall": recall, "--cost": cost, "--target-precision": target_precision}
     given = [name for name, value in asked.items() if value is not None]
@@ -73,7 +74,7 @@ def thresholds(
             say(saved(run))
         return
     console, units = Console(highlight=False), "rows" if found.predictions.groups is None else "groups, a row of each,"
-    chosen = None
+    chosen, now = None, dict(zip(found.names, thresholds_now(finished, found).tolist(), strict=True))
     for each in found.names if label is None else [label]:
         rows = LabelRows.of(found, each, seed)
         title = f"{quoted(each)}: {rows.curve.support:,} of {rows.curve.rows:,} {units} of the estimate have it"
@@ -90,7 +91,7 @@ def thresholds(
             chosen = rows.for_cost(*costs)
         if save and chosen is not None and chosen["threshold"] is None:
             raise InputError(f"{out_of_reach(chosen, rows)}; nothing is saved")
-        console.print(table_of(rows, title, "0.5" if several else "most probable"))
+        console.print(table_of(rows, title, "0.5" if several else "most probable", now[each]))
     say(
         "A label is predicted from its threshold on. Intervals are Wilson's of 95 %, each for its row alone: the best "
         "of several rows looks better than it is."
@@ -125,8 +126,13 @@ def costs_in(text: str) -> tuple[float, float]:
     return found["fp"], found["fn"]
 
 
-def table_of(rows: LabelRows, title: str, usual: str) -> Any:
-    """The table of a label: a row for each recall, and one without a threshold, which is named `usual`."""
+def table_of(rows: LabelRows, title: str, usual: str, now: float) -> Any:
+    """The table of a label: a row for each recall, one without a threshold, and one of that of the run.
+
+    Args:
+        usual: the name of the row without a threshold.
+        now: the threshold by which the run decides; NaN if there is none.
+    """
     from salience.report.terminal import titled
     from salience.runs.sentences import with_interval
 
@@ -135,10 +141,11 @@ def table_of(rows: LabelRows, title: str, usual: str) -> Any:
     for head in ("threshold", *("of all rows" if name == "share" else name for name in NAMES)):
         table.add_column(head, justify="right")
     places = sorted({curve.for_recall(each) for each in RECALLS})
-    for threshold, numbers in (
-        *((str(curve.threshold(place)), curve.numbers(place)) for place in places),
-        (usual, rows.usual_numbers()),
-    ):
+    lines = [(str(curve.threshold(place)), curve.numbers(place)) for place in places]
+    lines.append((usual, rows.usual_numbers()))
+    if isfinite(now):
+        lines.append((f"now {now:.4g}", rows.numbers_from(now)))
+    for threshold, numbers in lines:
         table.add_row(threshold, *(with_interval(numbers, name) for name in NAMES))
     return table
 

@@ -81,6 +81,14 @@ class LabelRows:
         """As of `label_numbers`, without a threshold."""
         return numbers_of(self.usual, self.has_label)
 
+    def from_threshold(self, threshold: float) -> np.ndarray:
+        """(M,) bool, whether a row gets the label from a threshold on."""
+        return self.probabilities.astype(float) >= threshold
+
+    def numbers_from(self, threshold: float) -> dict[str, Any]:
+        """As of `label_numbers`, from a threshold on."""
+        return numbers_of(self.from_threshold(threshold), self.has_label)
+
     def for_precision(self, target: float) -> dict[str, Any]:
         """The lowest threshold for a precision, and what the rows say of it, as metrics.json has it.
 
@@ -104,7 +112,7 @@ class LabelRows:
         found = self.chosen(place)
         cost, usual = (
             np.where(predicted, false_positive * ~self.has_label, false_negative * self.has_label).astype(float)
-            for predicted in (self.probabilities.astype(float) >= found["threshold"], self.usual)
+            for predicted in (self.from_threshold(found["threshold"]), self.usual)
         )
         interval = mean_interval(cost, None, self.seed)
         return found | {
@@ -195,6 +203,16 @@ def save_target(run: Run, found: OutOfFold, numbers: Mapping[str, Any], note: Ca
             write_abstention(place, metrics["abstention"])
             change_configuration(place, {"predicted_from": None})
         write_about(place, run, metrics, note)
+
+
+def thresholds_now(run: Run, found: OutOfFold) -> np.ndarray:
+    """The thresholds by which a run decides (C,), as of `thresholds_in`; NaN of a label that has none."""
+    several, names = labels_of(found.predictions.labels).several, found.names
+    if (resolved(run.folder) / "config.json").is_file():
+        config = load_configuration(str(resolved(run.folder)))
+        if several or getattr(config, "predicted_from", None) is not None:
+            return thresholds_in(config, names)
+    return np.full(len(names), np.nan)
 
 
 def checked_folder(run: Run, found: OutOfFold) -> Path:
