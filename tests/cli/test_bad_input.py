@@ -303,6 +303,9 @@ def test_arguments_that_were_swapped_or_mistyped(run, place, salience):
     refused(salience("predict", place.data, run), f"{run}: this is the folder of a model", "swapped")
     refused(salience("predict", run.with_name("rum"), place.data), f'Did you mean "{run}"?')
     refused(salience("predict", place.folder, place.data), "holds some: name one of", f'"{run}"')
+    for command in (["report"], ["thresholds"], ["audit", place.data, "--run"]):
+        refused(salience(*command, run.with_name("rum")), "rum is no run: name a folder", f'Did you mean "{run}"?')
+        refused(salience(*command, place.folder), "is no run, but holds some: name one of", f'"{run}"')
 
 
 def test_the_version_by_a_command(salience):

@@ -19,7 +19,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError, listed, one_line, quoted
 from salience.explainers.explanation import Explanation
 from salience.files import sha256_of
-from salience.runs.folder import OUT_OF_FOLD, RECIPE, read_recipe
+from salience.runs.folder import OUT_OF_FOLD, RECIPE, no_run, read_recipe
 from salience.runs.results import DAMAGED, read_predictions
 from salience.scores.predictions import Predictions
 from salience.training.baselines import regression_probabilities
@@ -117,7 +117,7 @@ def of_run(run: str, data: str, task: Task) -> Predictions:
     """The predictions of the estimate of a run on the rows of a task, in their order, without the folds."""
     place = Path(run).expanduser()
     if not (place / RECIPE).is_file():
-        raise InputError(f"{run} is no run: name a folder that `salience train` has written")
+        raise no_run(run)
     if not all((place / name).is_file() for name in OUT_OF_FOLD):
         raise InputError(f"{run} has no estimate: train it with --estimate folds:5, or leave out --run")
     recipe = read_recipe(place / RECIPE)

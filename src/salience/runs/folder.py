@@ -15,7 +15,7 @@ import yaml
 
 from salience._version import __version__
 from salience.data.columns import Columns
-from salience.errors import InputError, listed, one_line, quoted
+from salience.errors import InputError, listed, nearest, one_line, quoted
 from salience.files import files_in, leftovers, locked, resolved, write_json, write_whole
 from salience.runs.retired import without_retired
 
@@ -72,6 +72,24 @@ def written_by_run(folder: Path) -> set[str]:
         return {MANIFEST, *inside} if written else set()
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return set()
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder has the results of a run."""
+    return all((folder / name).is_file() for name in (METRICS, RECIPE))
+
+
+def no_run(name: str | Path) -> InputError:
+    """The error for a folder that is no run: it names the runs in it, or the one beside it that was likely meant."""
+
+    def runs_in(folder: Path) -> list[str]:
+        return sorted(str(each) for each in folder.iterdir() if is_run(each)) if folder.is_dir() else []
+
+    place = Path(name).expanduser()
+    if inside := runs_in(place):
+        return InputError(f"{name} is no run, but holds some: name one of {listed(map(quoted, inside), 5)}")
+    near = nearest(str(place), runs_in(place.parent))
+    return InputError(f"{name} is no run: name a folder that `salience train` has written.{near}")
 
 
 def check_replaceable(folder: Path, name: str | Path, kind: str, sign: str = MANIFEST) -> None:

@@ -33,6 +33,8 @@ from salience.runs.folder import (
     PREDICTIONS,
     PROBABILITIES,
     RECIPE,
+    is_run,
+    no_run,
     read_recipe,
 )
 from salience.runs.sentences import judge_of, judged_scores
@@ -92,8 +94,8 @@ def read_run(folder: str | Path) -> Run:
         InputError: the folder is no run, or its files are damaged.
     """
     place = Path(folder).expanduser()
-    if not all((place / name).is_file() for name in (METRICS, RECIPE)):
-        raise InputError(f"{folder} is no run: name a folder that `salience train` has written")
+    if not is_run(place):
+        raise no_run(folder)
 
     def content(name: str) -> Any:
         return json.loads((place / name).read_text(encoding="utf-8"))
