@@ -21,7 +21,7 @@ def files(tmp_path):
     ]
 
 
-def test_a_run_knows_all_of_its_files(files, place, salience, tmp_path):
+def test_a_run_knows_all_of_its_files(files, place, salience, reported, tmp_path):
     one, other = files
     output = tmp_path / "run"
     command = [*place.train("--estimate", "folds:2", "--output", output, data=one), other]
@@ -36,6 +36,7 @@ def test_a_run_knows_all_of_its_files(files, place, salience, tmp_path):
     ]
     assert {row["text"] for row in rows} == {text for text, _ in labelled_rows(60)}
     assert "60 rows of `a.csv`, `b.csv`" in (output / "README.md").read_text()
+    assert ">a.csv, b.csv: 60 rows, 3 classes<" in (output / "report.html").read_text()
     known, _, note = texts_of_run(output)
     assert note is None and known == {(text,) for text, _ in labelled_rows(60)}
     tested = salience("test", output, place.data, "--device", "cpu")  # which reads the training rows again

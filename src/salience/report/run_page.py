@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from salience.classify import TextClassifier
-from salience.errors import InputError, one_line
+from salience.errors import InputError, listed, one_line
 from salience.explainers.class_words import LEAST, KeptWords, words_by_class
 from salience.explainers.explain import explain_texts, explain_unasked
 from salience.explainers.explanation import Explanation
@@ -39,7 +39,7 @@ from salience.report.page import (
     page_of,
 )
 from salience.report.pictures import BLUE, COLOURS, DARK, GREY, Drawing, HoverTexts, Marks, name_lines
-from salience.runs.card import file_name, training_steps
+from salience.runs.card import file_name, sources_of, training_steps
 from salience.runs.folder import METRICS, OUT_OF_FOLD
 from salience.runs.results import Run, read_out_of_fold, read_rows, texts_of
 from salience.runs.sentences import (
@@ -183,7 +183,7 @@ def head_of(run: Run) -> list[Block]:
         blocks.append(Verdict(verdict(metrics, run.labels, judged, seed)))
     if "data" in run.recipe:
         rows = f": {metrics['rows']['training']:,} rows" if "training" in metrics.get("rows", {}) else ""
-        facts.append(("data", f"{file_name(run.recipe['data'])}{rows}, {len(run.labels)} classes"))
+        facts.append(("data", f"{trained_on(run)}{rows}, {len(run.labels)} classes"))
         method = run.recipe["method"] or "plain"
         how = f"{file_name(run.recipe['model'])}, {'plain training' if method == 'plain' else method}"
         if "steps" in metrics:
@@ -193,11 +193,16 @@ def head_of(run: Run) -> list[Block]:
     facts.append(("when", f"{written:%Y-%m-%d %H:%M} UTC"))
     if judged is not None and run.judge != "estimate":
         share, interval = right_share(judged, seed)
-        source = run.recipe[run.judge] or run.recipe["data"]
-        facts.append((run.judge, f"{share} of 100 right, {interval}, on {len(judged):,} rows of {file_name(source)}"))
+        source = file_name(other) if (other := run.recipe[run.judge]) else trained_on(run)
+        facts.append((run.judge, f"{share} of 100 right, {interval}, on {len(judged):,} rows of {source}"))
     if (estimate := metrics.get("estimate")) is not None:
         facts.append(("estimate", estimate_in_words(estimate)))
     return [*blocks, Facts(facts)]
+
+
+def trained_on(run: Run) -> str:
+    """The names of the files of the training rows."""
+    return listed(map(file_name, sources_of(run.recipe)), 3)
 
 
 def estimate_in_words(estimate: Mapping[str, Any]) -> str:
