@@ -133,7 +133,7 @@ def predict(
     if seen["unfamiliar"]:
         tell(
             f"{seen['unfamiliar']} of {total} rows are unlike the training rows, with a familiarity of at most "
-            f"{UNFAMILIAR:g}; of rows like those, 5 % have so little"
+            f"{UNFAMILIAR:g}; of rows like those, about 5 % have so little"
         )
     share = "" if turn == WHOLE else f", part {turn[0]} of {turn[1]}"
     tell(f"{counted(total, 'row')} predicted{share}" + (f": {output}" if output else ""))
