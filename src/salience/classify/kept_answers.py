@@ -33,7 +33,8 @@ from salience.work import tracked
 
 BEGIN = b'{"kept by": "salience predict", '  # of the first line, which says what the answers depend on
 HEAD = Struct("<BIQ")  # of a record: its kind, the checksum and the number of the bytes that follow
-PART, WINDOW = 1, 2  # kinds: the probabilities of a batch of the window under way, and the answers of a whole window
+# Kinds: what is computed of a batch of the window under way, and the answers of a whole one; 1 and 2 are of the past.
+PART, WINDOW = 3, 4
 Answered = Generator[tuple[int, list[dict], Answers], None, None]
 ARRAYS = {PART: 1, WINDOW: 4}
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
