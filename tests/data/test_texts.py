@@ -135,7 +135,8 @@ def test_parts_are_concatenated():
 
 def test_texts_are_equal_if_all_their_values_are():
     assert FULL.take([0, 1]) == FULL
-    changes = {"texts": ["a b", "x"], "second": None, "labels": [1, 0], "rows": [4, 8], "marks": None, "groups": None}
+    changes = {"texts": ["a b", "x"], "second": None, "labels": [1, 0], "rows": [4, 8], "marks": None, "groups": None,
+               "ignore": [[], []]}  # fmt: skip
     for name, values in changes.items():
         assert replace(FULL, **{name: values}) != FULL, name
     assert replace(FULL, labels=None) != FULL and FULL.texts != FULL

@@ -107,3 +107,34 @@ def test_before_fit(use):
         getattr(SalienceClassifier(), use)(TEXTS)
     with pytest.raises(NotFittedError):
         getattr(SalienceClassifier(), use)([])
+
+
+def test_marks_are_trained_on_as_further_texts(short, texts, labels, monkeypatch):
+    from salience.training import prepare as preparing
+
+    seen = []
+    make = preparing.Prepared
+    monkeypatch.setattr(
+        preparing, "Prepared", lambda *given, **named: seen.append(made := make(*given, **named)) or made
+    )
+    first = [[[0, len(text.split()[0])]] for text in texts]
+    short(method="plain").fit(texts, labels, marks=first, ignore=[None] * len(texts))
+    (prepared,) = seen
+    assert len(prepared.training) == 2 * len(texts)
+    assert prepared.training.labels[: len(texts)].tolist() == prepared.training.labels[len(texts) :].tolist()
+
+
+MARKED = [[[0, 1]]] * 24
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"marks": [[]]}, "24 texts, but 1 values in marks"),
+        ({"ignore": [[[0, 999]]] * 24}, r'row 0, column "ignore".*999'),
+        ({"marks": MARKED, "ignore": MARKED}, 'marked in both "marks" and "ignore"'),
+    ],
+)
+def test_marks_that_do_not_fit_are_refused(given, message, short, texts, labels):
+    with pytest.raises(InputError, match=message):
+        short(method="plain").fit(texts, labels, **given)

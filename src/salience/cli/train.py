@@ -59,10 +59,15 @@ def train(
     batch_size: Annotated[int | None, of_recipe("Texts in a step.", TRAINING, hidden=True)] = None,
     learning_rate: Annotated[float | None, of_recipe("Highest rate.", TRAINING, hidden=True)] = None,
     time_limit: Annotated[str | None, option("The plan is cut to fit: 90s, 10m, 2h.", TRAINING, "TIME")] = None,
-    class_weights: Annotated[str | None, of_recipe("none, auto, or name=weight,name=weight.", TRAINING)] = None,
+    class_weights: Annotated[str | None, of_recipe("none, auto, or name=weight,...", TRAINING, hidden=True)] = None,
     label_descriptions: Annotated[
         str | None, of_recipe("Yaml file of texts about labels, or names.", TRAINING, "FILE")
     ] = None,
+    marks: Annotated[str | None, of_recipe("Column of the words that decide a label.", DATA, "COLUMN")] = None,
+    ignore: Annotated[
+        str | None, of_recipe("Column of words that must not count.", DATA, "COLUMN", hidden=True)
+    ] = None,
+    ignore_words: Annotated[str | None, of_recipe("Words to ignore, one a line.", DATA, "FILE", hidden=True)] = None,
     seed: options.AnySeed = None,
     precision: options.TrainingPrecision = None,
     device: options.TrainingDevice = None,

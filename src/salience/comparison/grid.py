@@ -26,11 +26,12 @@ OF_ESTIMATE = ("estimate", "group", "calibrate", "target_precision")
 # Settings of a data set.
 OF_DATA = (
     "data", "validation", "test", "label_descriptions", "text", "text_pair", "label", "label_separator",
-    "empty_label", "encoding", "bad_rows",
+    "empty_label", "encoding", "bad_rows", "marks", "ignore", "ignore_words",
 )  # fmt: skip
-# Settings that are axes of the grid, or the same for all runs: no variant has its own. Descriptions of labels are of a
-# data set, and a variant can do without them.
-SHARED = (*(name for name in OF_DATA if name != "label_descriptions"), "size", "seed", "device", "checksums")
+# Of these, settings that a variant can have for itself, or do without.
+OF_VARIANT = ("label_descriptions", "marks", "ignore", "ignore_words")
+# Settings that are axes of the grid, or the same for all runs: no variant has its own.
+SHARED = (*(name for name in OF_DATA if name not in OF_VARIANT), "size", "seed", "device", "checksums")
 # Settings that belong to another one. A variant that changes that one begins without the base's.
 OWNERS: dict[str, dict[str, Any]] = {
     "method": {"method_options": {}},

@@ -40,6 +40,7 @@ class Columns:
         several: the columns of 0 and 1, one for each label; empty where one column holds the labels.
         separator: divides the labels of a row in the column; None if each row has one label or a list.
         empty_label: "none" where an empty value of the column says that a row has no label; else "error".
+        marks, ignore: the columns of words that decide, and that must not count; see `salience.data.marks`.
     """
 
     text: str
@@ -49,11 +50,13 @@ class Columns:
     several: tuple[str, ...] = ()
     separator: str | None = None
     empty_label: str = "error"
+    marks: str | None = None
+    ignore: str | None = None
 
     @property
     def names(self) -> set[str]:
-        labels = self.several or (self.label,)
-        return {name for name in (self.text, self.text_pair, self.group, *labels) if name is not None}
+        named = (self.text, self.text_pair, self.group, self.marks, self.ignore, *(self.several or (self.label,)))
+        return {name for name in named if name is not None}
 
 
 def choose_columns(
@@ -67,10 +70,12 @@ def choose_columns(
     group: str | None = None,
     separator: str | None = None,
     empty_label: str = "error",
+    marks: str | None = None,
+    ignore: str | None = None,
 ) -> tuple[Columns, list[str]]:
     """Chooses the columns: those that are named, and for the others a guess from usual names.
 
-    A second text is guessed only together with the first one; the group is never guessed.
+    A second text is guessed only together with the first one; the group and marks are never guessed.
 
     Args:
         names: all columns of the file.
@@ -90,7 +95,7 @@ def choose_columns(
         raise InputError(f"--empty-label is about the cells of one column, and --label names {len(several)}: write 0")
     if len(set(several)) < len(several):
         raise InputError(f"--label {label} names a column twice")
-    options = {text_option: text, "--text-pair": text_pair, "--group": group}
+    options = {text_option: text, "--text-pair": text_pair, "--group": group, "--marks": marks, "--ignore": ignore}
     options |= {"--label": label} if len(several) < 2 else {f"--label {name}": name for name in several}
     named = {option: name for option, name in options.items() if name is not None}
     for option, name in named.items():
@@ -138,7 +143,8 @@ def choose_columns(
             f"{at}no column has a usual name for {what}; name it with {option}. The columns are "
             f"{listed(map(quoted, names))}{more}"
         )
-    return Columns(text, text_pair, label, group, several if len(several) > 1 else (), separator, empty_label), guessed
+    labels = several if len(several) > 1 else ()
+    return Columns(text, text_pair, label, group, labels, separator, empty_label, marks, ignore), guessed
 
 
 def choose_as_trained(

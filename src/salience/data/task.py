@@ -11,7 +11,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations, count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from salience.data.columns import Columns, choose_columns
+from salience.data.corrections import further_texts, without_phrases
+from salience.data.marks import marks_in, overlap
 from salience.data.reading import column_names, stream
 from salience.data.texts import Texts
 from salience.data.values import (
@@ -31,6 +33,7 @@ from salience.data.values import (
     mixed_kinds,
     outer_name,
     text_of,
+    value_at,
     value_in,
 )
 from salience.errors import InputError, counted, listed, quoted, rows_listed, unknown
@@ -69,6 +72,7 @@ class Task:
         descriptions: texts that describe labels, on which the model is trained too; may be empty. They are no rows:
             none of them is drawn, held out, or counted.
         left_out: the number of rows without a text or a label in the files of the parts that have such rows, by part.
+        ignored_words: words and phrases that are taken out of all texts to train on.
         taught: (N, C) the probabilities of the labels of the training texts, of which the labels are the decisions;
             they are learnt in place of these. None where people have labelled the texts.
     """
@@ -81,6 +85,7 @@ class Task:
     tokenised: bool = False
     descriptions: Texts = field(default_factory=lambda: Texts([]))
     left_out: Mapping[str, int] = field(default_factory=dict)
+    ignored_words: Sequence[str] = ()
     taught: np.ndarray | None = None
 
     @property
@@ -88,13 +93,19 @@ class Task:
         """Whether a text can have several labels, or none; the labels of N texts are then 0 and 1 (N, C)."""
         return self.training.labels is not None and self.training.labels.ndim == 2
 
+    @cached_property
+    def further(self) -> Texts:
+        """The texts that the marks of the training texts give; see `salience.data.corrections`."""
+        marked = self.training.marks is not None or self.training.ignore is not None
+        return further_texts(self.training, self.labels) if marked else Texts([])
+
     @property
     def to_train_on(self) -> Texts:
-        rows, described = self.training, self.descriptions
-        if not len(described):
-            return rows
-        labels = np.concatenate([rows.known_labels, described.known_labels])
-        return Texts([*rows.texts, *described.texts], labels=labels)
+        """The training texts, the further ones and the descriptions, in this order."""
+        more = [part for part in (self.further, self.descriptions) if len(part)]
+        parts = [replace(part, rows=None, marks=None, ignore=None, groups=None, files=None)
+                 for part in (self.training, *more)]  # fmt: skip
+        return without_phrases(Texts.concatenated(parts) if more else self.training, self.ignored_words)
 
 
 def all_labelled(task: Task) -> Texts:
@@ -231,6 +242,7 @@ def collect(
     kinds = {name: kind for name, kind in readers.items() if name is not None}
 
     complete: dict[str | None, list[Any]] = {name: [] for name in kinds}
+    marked: dict[str, list[Any]] = {name: [] for name in (columns.marks, columns.ignore) if name is not None}
     empty: dict[str, list[int]] = {name: [] for name in kinds}
     numbers: list[int] = []
     total = 0
@@ -243,6 +255,8 @@ def collect(
         numbers.append(total)
         for name, value in values.items():
             complete[name].append(value)
+        for name, given in marked.items():
+            given.append(value_at(row, name))
 
     warnings = []
     if len(numbers) < total:
@@ -268,7 +282,7 @@ def collect(
         applying = [
             tuple(name for name, value in zip(columns.several, row, strict=True) if value == "1") for row in switches
         ]
-        return texts, list(applying), warnings
+        return with_marks(texts, list(applying), marked, columns, source), list(applying), warnings
     if columns.label is None:
         return texts, None, warnings
     labels: list[Label] = complete[columns.label]
@@ -288,7 +302,40 @@ def collect(
             f"{source}: column {quoted(columns.label)}: most rows have several labels, joined by {quoted(both[0])}, "
             f"such as {quoted(both[1])}; add --label-separator {quoted(both[0])}"
         )
-    return texts, labels, warnings
+    return with_marks(texts, labels, marked, columns, source), labels, warnings
+
+
+def with_marks(
+    texts: Texts, labels: Sequence[Label], values: Mapping[str, Sequence[Any]], columns: Columns, source: str
+) -> Texts:
+    """The texts of a file with the marks that its columns have, as `Mark`s.
+
+    Raises:
+        InputError: a value is none of marks, or a word is marked as deciding and as one that must not count.
+    """
+    of_rows = [(label,) if isinstance(label, str) else label for label in labels]
+    names, numbers = {name for label in of_rows for name in label}, texts.rows or []
+    columns_of_texts = [name for name in (columns.text, columns.text_pair) if name is not None]
+    rows = [dict(zip(columns_of_texts, row, strict=True)) for row in zip(*texts.columns, strict=True)]
+    found: dict[str, Any] = {}
+    for role, column in {"marks": columns.marks, "ignore": columns.ignore}.items():
+        if column is None:
+            continue
+        found[role] = []
+        for number, value, row, own in zip(numbers, values[column], rows, of_rows, strict=True):
+            try:
+                found[role].append(marks_in(value, row, own, names))
+            except TypeError as error:
+                raise InputError(f"{source}: row {number}, column {quoted(column)}: {error}") from error
+    both_roles = (found.get("marks", []), found.get("ignore", []))  # without one of them, there is nothing to compare
+    for number, row, deciding, ignored in zip(numbers, rows, *both_roles, strict=False):
+        if (both := overlap(deciding, ignored)) is not None:
+            word = list(row.values())[both.second][both.start : both.end]
+            raise InputError(
+                f"{source}: row {number}: {quoted(word)} is marked in both {quoted(columns.marks)} and "
+                f"{quoted(columns.ignore)}: a word decides, or must not count"
+            )
+    return replace(texts, **found)
 
 
 def label_descriptions(source: str, labels: Sequence[str], several: bool = False) -> Texts:

@@ -28,9 +28,10 @@ class Texts:
             sequence of whole numbers is taken. Of texts that can have several labels, 0 and 1 (N, C).
         rows: the number of each text's row in its file, 1 for the first row below the header; None for texts that
             come from no file.
-        marks: for each text, one mark for each of its words, as a person has set them.
+        marks: for each text, the words that a person has marked, in a form of `salience.data.marks`.
         groups: the group of each text, such as its author; None if no groups are known.
         files: the file of each text, which its row is of; None where all are of one file, or of none.
+        ignore: as `marks`, the words that must not count for its label.
 
     Raises:
         InputError: a text is none, the values are not of one length, or labels are not whole numbers.
@@ -40,9 +41,10 @@ class Texts:
     second: list[str] | None = None
     labels: np.ndarray | None = None
     rows: list[int] | None = None
-    marks: list[list[str]] | None = None
+    marks: list[list[Any]] | None = None
     groups: list[str] | None = None
     files: list[str] | None = None
+    ignore: list[list[Any]] | None = None
 
     def __post_init__(self):
         for name in ("texts", "second"):
@@ -134,7 +136,7 @@ class Texts:
             labels_equal = np.array_equal(self.labels, other.labels)
         return labels_equal and all(
             getattr(self, name) == getattr(other, name)
-            for name in ("texts", "second", "rows", "marks", "groups", "files")
+            for name in ("texts", "second", "rows", "marks", "ignore", "groups", "files")
         )
 
     def take(self, indices: Sequence[int] | np.ndarray) -> Texts:

@@ -151,17 +151,7 @@ def text_of(value: object) -> str | None:
 
 def listed_values(value: object) -> list[Any] | None:
     """The values of a list, a tuple or a set, also of one that is written as a text; None for anything else."""
-    found = value
-    if isinstance(value, str):  # in brackets, as JSON, by Python or numpy; otherwise an ordinary text, as "[other]"
-        text = value.strip()
-        parsers = (json.loads, python_literal) if text.startswith(("[", "{", "(")) and text[-1] in "]})" else ()
-        found = None
-        for parse in parsers:
-            try:
-                found = parse(text)
-                break
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
+    found = parsed_value(value)
     if isinstance(found, dict):
         raise TypeError(
             f"an object, {quoted(value)}, is no label; write the labels that apply as a list, or as columns of 0 and 1"
@@ -173,6 +163,18 @@ def listed_values(value: object) -> list[Any] | None:
             f"numpy has left out values of the list {quoted(value)}; write it whole, as array.tolist() or as JSON"
         )
     return list(found)
+
+
+def parsed_value(value: object) -> Any:
+    """What a text in brackets is as JSON, or as Python or numpy write it; another value as it is, as "[other]"."""
+    text = value.strip() if isinstance(value, str) else ""
+    if text.startswith(("[", "{", "(")) and text[-1] in "]})":
+        for parse in (json.loads, python_literal):
+            try:
+                return parse(text)
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+    return value
 
 
 def python_literal(text: str) -> Any:

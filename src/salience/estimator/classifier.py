@@ -28,7 +28,15 @@ from salience.data.splitting import default_share, group_numbers, split
 from salience.data.task import Task
 from salience.data.texts import Texts, TextsLike
 from salience.errors import InputError, listed, one_line, quoted, unknown
-from salience.estimator.inputs import Targets, as_groups, check_some, class_names, targets_of, texts_to_learn
+from salience.estimator.inputs import (
+    Targets,
+    as_groups,
+    check_some,
+    class_names,
+    targets_of,
+    texts_to_learn,
+    with_marks_given,
+)
 from salience.files import files_in, resolved, whole_folder, write_whole
 from salience.mixing.choosing import choose_method, settable_fields, written_method
 from salience.models.precision import for_predictions
@@ -163,7 +171,10 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
                 setattr(self, owner, replace(known[owner], **{field: value}))
         return self
 
-    def fit(self, X: TextsLike, y: Sequence, groups: Sequence | None = None) -> SalienceClassifier:
+    def fit(
+        self, X: TextsLike, y: Sequence, groups: Sequence | None = None, marks: Sequence | None = None,
+        ignore: Sequence | None = None,
+    ) -> SalienceClassifier:  # fmt: skip
         """Trains on N texts with N labels. If it fails, the estimator is unchanged.
 
         Args:
@@ -171,10 +182,14 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
             y: N labels: strings, whole numbers or bools. For texts with several labels a matrix (N, C) of 0 and 1,
                 as `MultiLabelBinarizer` makes it, or N lists of names, some of which may be empty.
             groups: N groups, such as authors, which the estimate does not divide; they need an estimate.
+            marks: for each text, the words that decide its label, which is trained on them as on a text; None or []
+                for a text without. Spans of characters, as [[0, 4]], or a mark for each word, 1 or the name of the
+                label; of pairs {"text": [[0, 4]], "text_pair": []}. See docs/howto/correct.md.
+            ignore: likewise, the words that must not count, for which counterexamples are trained on.
 
         Raises:
-            ValueError: no texts, other numbers of labels or groups, fewer than two classes, or a parameter that does
-                not fit.
+            ValueError: no texts, other numbers of labels, groups or marks, marks that do not fit their text, fewer
+                than two classes, or a parameter that does not fit.
         """
         # A fitted estimator predicts without what trains it.
         from salience.training.estimate import fit_with_estimate, plan_estimate
@@ -189,6 +204,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
             raise InputError('groups are those of the estimate: set estimate="folds:2", or leave them out')
         names, rows = class_names(targets.classes), list(range(len(texts)))
         labelled = replace(texts, labels=numbers, groups=as_groups(groups, len(texts)), rows=rows)
+        labelled = with_marks_given(labelled, names, {"marks": marks, "ignore": ignore})
         training, held_out = parted(labelled, recipe, names)
         task = Task(names, labelled.take(training), labelled.take(held_out))
         with restored_generators(), TemporaryDirectory() as checkpoints:

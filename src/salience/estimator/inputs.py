@@ -15,10 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from salience.classify import TextClassifier
+from salience.data.columns import Columns
 from salience.data.labels import label_names
+from salience.data.task import with_marks
 from salience.data.texts import Texts, TextsLike, described
 from salience.data.values import is_missing, text_of, well_formed
-from salience.errors import InputError, quoted, unknown
+from salience.errors import InputError, counted, quoted, unknown
 
 COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)  # what the labels of a text can stand in
 
@@ -49,6 +51,22 @@ def as_groups(groups: Sequence | None, count: int) -> list[str] | None:
         raise InputError(f"{count} texts, but {len(names)} groups")
     check_none_missing(names, "groups")
     return [str(name) for name in names]
+
+
+def with_marks_given(texts: Texts, names: Sequence[str], given: Mapping[str, Sequence | None]) -> Texts:
+    """Labelled texts with the "marks" and the "ignore" that are given; their labels have these `names`."""
+    values = {role: list(each) for role, each in given.items() if each is not None}
+    for role, each in values.items():
+        if len(each) != len(texts):
+            raise InputError(
+                f"{counted(len(texts), 'text')}, but {len(each)} values in {role}: give one for each text"
+            )
+    labels = np.array(names, object)
+    of_rows = [tuple(labels[np.atleast_1d(row.astype(bool) if row.ndim else row)]) for row in texts.known_labels]
+    pairs = "text_pair" if texts.second is not None else None
+    own = {role: role if role in values else None for role in ("marks", "ignore")}
+    columns = Columns("text", pairs, marks=own["marks"], ignore=own["ignore"])
+    return with_marks(texts, of_rows, values, columns, "fit")
 
 
 def check_none_missing(values: Iterable, name: str) -> None:

@@ -41,7 +41,7 @@ def texts_of_run(model: str | Path) -> tuple[set[tuple[str, ...]], set[tuple[str
     among = "so they may be among the suggestions"
     try:
         recipe = read_recipe(Path(model).expanduser() / RECIPE)
-        names = {*settings_of(DataSettings), "seed"} - {"label_descriptions"}
+        names = {*settings_of(DataSettings), "seed"} - {"label_descriptions", "marks", "ignore", "ignore_words"}
         rows = Recipe.from_mapping({name: value for name, value in recipe.items() if name in names})
     except (OSError, InputError, TypeError):
         return set(), set(), f"{model} does not say which texts it was trained on, {among}"

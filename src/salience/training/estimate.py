@@ -21,6 +21,7 @@ import torch
 from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 
+from salience.classify import TextClassifier
 from salience.classify.frozen_encoder import sentence_vectors
 from salience.data.labels import loss_weights
 from salience.data.long_texts import merged
@@ -304,7 +305,7 @@ def estimate(
     own = replace(listeners, tracking=UNTRACKED, iteration=lambda model: None)
     plan, started, found = prepared.plan, time.time(), []
     alone, heads = dict[str, Any](), None
-    recipe = recipe_of_folds(plan, len(task.training), len(task.labels))
+    recipe = recipe_of_folds(plan, len(task.training) + len(task.further), len(task.labels))
     if plan.head_start == "logistic":
         more = more_folds(plan, task, folds)
         heads, *of_more = heads_alone(prepared, task, [folds, *more])
@@ -360,19 +361,27 @@ def heads_alone(prepared: Prepared, task: Task, divisions: Sequence[Folds]) -> l
     """The heads with which the models of an estimate begin, for each of some divisions of the same texts."""
     classifier, plan, texts = prepared.classifier, prepared.plan, divisions[0].texts
     rows, vectors, passes = prepared.training, prepared.vectors, 0.0
-    if vectors is None or len(vectors) < len(rows) or len(texts) > len(task.training):
-        rows = classifier.read(replace(task, training=texts).to_train_on)
+    if vectors is None or len(vectors) < len(rows) or len(texts) > len(task.training) or len(task.further):
+        rows = classifier.read(replace(task, training=replace(texts, marks=None, ignore=None)).to_train_on)
         with classifier.computing():
             vectors, passes = sentence_vectors(classifier.model, rows), FORWARD * len(rows)
+    further = None
+    if len(task.further):
+        parts = [replace(task, training=folds.divided(each)[0]) for folds in divisions for each in folds.predicted]
+        of_parts, read = further_vectors(classifier, [part.further for part in parts])
+        further, passes = iter(of_parts), passes + FORWARD * read
     owners = np.arange(len(rows)) if rows.owners is None else rows.owners  # windows of a text have its fold
     labels, found = np.asarray(rows.labels), []
-    described = described_in(rows, task.descriptions, len(texts))
+    described = described_in(rows, task.descriptions)
     for folds in divisions:
         numbers = np.concatenate([folds.numbers, np.zeros(len(task.descriptions), int)])[owners]  # no fold predicts 0
         logits, regressions = np.zeros((len(rows), len(task.labels))), {}
         for number in tracked(folds.predicted, len(folds.predicted), "fitting regressions", "folds"):
             inside, training = numbers == number, folds.divided(number)[0].known_labels
-            known, of_known = vectors[~inside], labels[~inside]
+            others, of_labels = (numbers != number) & (numbers != 0), numbers == 0
+            more = (vectors[:0], labels[:0]) if further is None else next(further)
+            known = np.concatenate([vectors[others], more[0], vectors[of_labels]])
+            of_known = np.concatenate([labels[others], more[1], labels[of_labels]])
             if len(np.unique(of_known)) > 1:
                 kept, weights = drawn(len(known)), loss_weights(plan.class_weights, training, task.labels)
                 own = regression_of(
@@ -386,6 +395,29 @@ def heads_alone(prepared: Prepared, task: Task, divisions: Sequence[Folds]) -> l
         predicted = np.isin(folds.numbers, folds.predicted)
         found.append(Heads(probabilities[: len(texts)][predicted], regressions, passes))
     return found
+
+
+def further_vectors(
+    classifier: TextClassifier, parts: Sequence[Texts]
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], int]:
+    """For each of some parts, what the head reads of its texts or their windows (M, D), and their labels.
+
+    A text that is in several parts is read once; the number of those that are read comes last.
+    """
+    rows = [list(zip(*part.columns, strict=True)) for part in parts]
+    unique = list(dict.fromkeys(row for part in rows for row in part))
+    columns = [list(column) for column in zip(*unique, strict=True)]
+    encoded = classifier.read(Texts(columns[0], columns[1] if len(columns) > 1 else None))
+    with classifier.computing():
+        vectors = sentence_vectors(classifier.model, encoded)
+    owners = np.arange(len(encoded)) if encoded.owners is None else encoded.owners
+    windows = {row: np.flatnonzero(owners == number) for number, row in enumerate(unique)}
+    found = []
+    for part, own in zip(parts, rows, strict=True):
+        places = [windows[row] for row in own]
+        labels = np.repeat(part.known_labels, list(map(len, places)), axis=0)
+        found.append((vectors[np.concatenate([np.zeros(0, int), *places])], labels))
+    return found, len(encoded)
 
 
 def more_folds(plan: Plan, task: Task, folds: Folds) -> list[Folds]:
@@ -431,11 +463,13 @@ def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:
 
 def steps_of_folds(plan: Plan, task: Task, folds: Folds) -> int:
     """The number of steps of all models of an estimate."""
-    steps, classes = recipe_of_folds(plan, len(task.training), len(task.labels)).steps, len(task.labels)
+    rows, classes = len(task.training) + len(task.further), len(task.labels)
+    steps = recipe_of_folds(plan, rows, classes).steps
     if steps is not None:
         return steps * len(folds.predicted)
-    rows = (len(folds.texts) - (folds.numbers == number).sum() for number in folds.predicted)
-    return sum(max(1, round(default_steps(each, classes, plan.batch_size) * plan.steps_factor)) for each in rows)
+    parts = (replace(task, training=folds.divided(number)[0]) for number in folds.predicted)
+    counts = (len(part.training) + len(part.further) for part in parts)
+    return sum(max(1, round(default_steps(each, classes, plan.batch_size) * plan.steps_factor)) for each in counts)
 
 
 def fold_result(

@@ -279,9 +279,11 @@ def set_map(linear: nn.Linear, weights: np.ndarray, biases: np.ndarray) -> None:
         linear.bias.copy_(torch.from_numpy(biases))
 
 
-def described_in(training: Encoded, descriptions: Texts, rows: int) -> int:
-    """How many of the texts that are read, or of their windows, are of descriptions, which follow `rows` texts."""
-    return len(descriptions) if training.owners is None else int((training.owners >= rows).sum())
+def described_in(training: Encoded, descriptions: Texts) -> int:
+    """How many of the texts that are read, or of their windows, are of descriptions, which are the last ones."""
+    if training.owners is None:
+        return len(descriptions)
+    return int((training.owners >= training.texts - len(descriptions)).sum())
 
 
 def drawn(count: int) -> np.ndarray:

@@ -169,6 +169,10 @@ def prepare(
         encoded[role] = classifier.read(texts)
         if encoded[role].cut.any():
             note(left_out(role, texts, encoded[role], classifier))
+    if unread := unread_marks(task.training, encoded["training"], classifier):
+        note(
+            f"{counted(unread, 'marked word')} of the rows are behind what is read of them, and count as further texts"
+        )
     # The models of an estimate are copies of one that was tried.
     kept = 0 if given else try_longest(recipe.model, classifier, encoded.values())
     if (line := foreign_language(classifier.tokenizer, task.training)) is not None:
@@ -183,7 +187,7 @@ def prepare(
         if regression is not None:
             set_map(last_map(model), *regression)
         else:
-            described = described_in(training, task.descriptions, len(task.training))
+            described = described_in(training, task.descriptions)
             vectors = set_regression(classifier, training, weights, plan.head_strength, described)
     if task.taught is not None:
         training.labels = task.taught if training.owners is None else task.taught[training.owners]
@@ -224,6 +228,19 @@ def left_out(role: str, texts: Texts, encoded: Encoded, classifier: TextClassifi
         return told
     read = encoded.lengths.sum() / whole_lengths(texts, encoded, classifier.tokenizer).sum()
     return f"{told}, {1 - read:.1%} of all tokens: --long windows reads them too"
+
+
+def unread_marks(texts: Texts, encoded: Encoded, classifier: TextClassifier) -> int:
+    """How many marked words are behind what is read of their single texts, where these are cut at their ends."""
+    cut, marks = encoded.cut_texts[: len(texts)], texts.marks or []
+    rows = [row for row in np.flatnonzero(cut).tolist() if marks and marks[row]]
+    if not rows or texts.second is not None or classifier.long != "head":
+        return 0
+    words, unread = classifier.encode_heads(texts.take(rows), classifier.word_spans).words, 0
+    for row, count in zip(rows, words.counts.tolist(), strict=True):
+        ends = [0, *(end for _, end in classifier.word_spans(texts.texts[row]))]
+        unread += sum(mark.start >= ends[count] for mark in marks[row])
+    return unread
 
 
 def check_machine(recipe: Recipe) -> None:
@@ -355,7 +372,8 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
     validated = len(task.validation) > 0
     plan = recipe.resolved(
         # The learning rate depends on the width of a transformer.
-        len(task.training), len(task.labels), None if own.reads_words else model.config.hidden_size,
+        len(task.training) + len(task.further), len(task.labels),
+        None if own.reads_words else model.config.hidden_size,
         several=task.multi_label, validated=validated, pooling=pooling, head_start=start,
         max_length=classifier.max_length, **columns,
         precision=resolve_precision(recipe.precision, choose_device(recipe.device), model),

@@ -153,6 +153,17 @@ class DataSettings:
     group: str | None = setting(
         None, TEXT, "column of groups, such as authors, that the estimate and validation_share do not divide", "none"
     )
+    marks: str | None = setting(
+        None, TEXT, "column of the words that decide the label of a row, on which the model is trained as texts, too",
+        "none",
+    )  # fmt: skip
+    ignore: str | None = setting(
+        None, TEXT, "column of words of a row that must not count, for which the model is trained on counterexamples",
+        "none",
+    )  # fmt: skip
+    ignore_words: str | None = setting(
+        None, TEXT, "file of words and phrases, one a line, that are taken out of all texts to train on", "none"
+    )
     encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
     empty_label: str = setting(
         "error", one_of("error", "none"), "what an empty label of texts with several labels is: an error, or no label"
@@ -392,6 +403,8 @@ class Recipe(DataSettings):
             f"--estimate {self.estimate}": self.estimate not in (None, "none"),
             f"--set validation_share={self.validation_share}": self.validation_share != 0,
             "--label-descriptions": self.label_descriptions is not None,
+            f"--marks {self.marks}": self.marks is not None,
+            f"--ignore {self.ignore}": self.ignore is not None,
             f"--trained-layers {self.trained_layers}": self.trained_layers == 0,
             f"--effort {self.effort}": self.effort is not None,
             f"--set contrastive={self.contrastive}": bool(self.contrastive),

@@ -29,7 +29,7 @@ from salience.data.task import (
 from salience.data.texts import Texts
 from salience.data.values import Label, check_same_kind
 from salience.errors import InputError, counted, listed, quoted
-from salience.files import sha256_of
+from salience.files import readable_text, sha256_of
 from salience.models.architectures import own_settings
 from salience.models.loading import load_configuration
 from salience.runs.folder import trained_columns
@@ -58,7 +58,14 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         rows, labels, columns, found, left = read_parts(
             recipe.sources, recipe.encoding, recipe.bad_rows, text=recipe.text, text_pair=recipe.text_pair,
             label=recipe.label, group=recipe.group, separator=recipe.label_separator, empty_label=recipe.empty_label,
+            marks=recipe.marks, ignore=recipe.ignore,
         )  # fmt: skip
+        for role, column in {"marks": recipe.marks, "ignore": recipe.ignore}.items():
+            if column is not None and not any(getattr(rows, role)):
+                raise InputError(
+                    f"{recipe.named_data}: no row has a marked word in the column {quoted(column)} (--{role}): write "
+                    "spans of characters, such as [[0, 4]], or for each word 1 or the name of the label, else 0"
+                )
         described = [] if columns.several else described_labels(recipe.label_descriptions)
         notes += [*found, *check_labels(labels, recipe.named_data, recipe.label is not None, described)]
         names = names_of([*labels, *described], columns.several)
@@ -110,9 +117,22 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         descriptions = label_descriptions(recipe.label_descriptions, names, several=task.multi_label)
         notes.append(f"label descriptions: {counted(len(descriptions), 'text')} to train on beside the rows")
         task = replace(task, descriptions=descriptions)
+    if recipe.ignore_words is not None:
+        task = replace(task, ignored_words=read_phrases(recipe.ignore_words))
+    if len(task.further):
+        notes.append(f"corrections: {counted(len(task.further), 'further text')} of marked words to train on")
     for line in notes:
         note(line)
     return task
+
+
+def read_phrases(source: str) -> list[str]:
+    """The words and phrases in a file, one a line."""
+    with readable_text(Path(source).expanduser(), "utf-8") as file:
+        phrases = [line.strip() for line in file if line.strip()]
+    if not phrases:
+        raise InputError(f"{source} has no words: write one word or phrase a line, or leave out --ignore-words")
+    return phrases
 
 
 def check_input(recipe: Recipe) -> None:
@@ -194,7 +214,7 @@ def data_files(recipe: Recipe) -> dict[str, Path]:
     data = {f"the training data{f' ({number})' * (number > 1)}": name for number, name in enumerate(recipe.sources, 1)}
     named = data | {
         "--validation": recipe.validation, "--test": recipe.test,
-        "--label-descriptions": recipe.label_descriptions,
+        "--label-descriptions": recipe.label_descriptions, "--ignore-words": recipe.ignore_words,
         "--set-model embeddings": recipe.model_options.get("embeddings"),
         "the teacher": None if recipe.teacher is None else os.path.join(recipe.teacher, "model.safetensors"),
     }  # fmt: skip
