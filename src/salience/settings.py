@@ -92,9 +92,14 @@ def same_setting(owner: type, name: str) -> Any:
 
 def settings_of(owner: Any) -> dict[str, Setting]:
     """The declared settings of a dataclass, or of one of its instances, by their names."""
+    return dict(settings_of_class(owner if isinstance(owner, type) else type(owner)))
+
+
+@cache
+def settings_of_class(owner: type) -> dict[str, Setting]:
     settings = {}
     for now in fields(owner):
-        for cls in (owner if isinstance(owner, type) else type(owner)).__mro__:  # it may change only the default
+        for cls in owner.__mro__:  # it may change only the default
             declared = getattr(cls, "__dataclass_fields__", {}).get(now.name)
             if declared is not None and "setting" in declared.metadata:
                 default = {} if now.default_factory is dict else now.default
