@@ -340,15 +340,14 @@ def filled(rows: list[list[int]], words: list[list[int]], family: str, extra_pad
     """The batch whose special tokens follow `rows` and whose words are taken from `words`, place by place."""
     ids = specials(family)
     width = max(map(len, rows)) + extra_padding
-    input_ids = torch.full((len(rows), width), ids["[PAD]"])
-    attention_mask = torch.zeros(len(rows), width, dtype=torch.long)
-    segment = torch.zeros(len(rows), width, dtype=torch.long)
-    for number, row in enumerate(rows):
-        for place, part in enumerate(row):
-            attention_mask[number, place] = 1
-            segment[number, place] = part
-            special = ids["[CLS]"] if place == 0 else ids["[SEP]"]
-            input_ids[number, place] = words[number][place] if part else special
+    lines: list[tuple[list[int], list[int], list[int]]] = []
+    for row, own in zip(rows, words, strict=True):
+        line = [word if part else ids["[SEP]"] for word, part in zip(own, row, strict=True)]
+        padding = [0] * (width - len(row))
+        lines.append((
+            [ids["[CLS]"], *line[1:], *[ids["[PAD]"]] * len(padding)], [1] * len(row) + padding, row + padding
+        ))  # fmt: skip
+    input_ids, attention_mask, segment = (torch.tensor(part) for part in zip(*lines, strict=True))
     types = (segment == 2).cumsum(1).clamp(max=1) * attention_mask  # as BERT's tokenizer sets them
     return Batch(input_ids, attention_mask, segment, labels, types)
 
