@@ -3,22 +3,20 @@
 import json
 import re
 import shlex
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import families
-from salience import METHODS, mixed
+from salience import METHODS
 from salience.explainers import gradient, gradient_map
-from salience.explainers.gradient import Gradient
 from salience.mixing import shuffle, swap_halves
 from salience.mixing.choosing import choose_method
 from salience.papers.tables import TABLES
 from salience.report.cards import cards_folder, read_card, read_index
 from salience.settings import name_and_options, settings_of
-from test_contract import rows_through_layers
 
 SECTIONS = [
     "Idea",
@@ -32,7 +30,6 @@ SECTIONS = [
     "Citation",
 ]
 COUNTS = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"]
-LAYERS = 12  # of the model that the costs are stated for
 # The tables of the papers, and the rows of methods there.
 OF_PAPERS = {
     "dropmix-table3": {
@@ -205,28 +202,6 @@ def test_the_command_lines_are_understood(name):
         assert dict(given).get("--set", "clean=0") == "clean=0"
         chosen = choose_method(name, fields)
         assert type(chosen) is type(METHODS[name]())
-
-
-@every_method
-def test_a_step_costs_what_the_index_states(name):
-    """In forward passes of the batch, a backward pass being two; one that ends at the embeddings is one."""
-    (entry,) = (entry for entry in read_index() if entry.name == name)
-    method = METHODS[name]()
-    drawn = [replace(method, levels=(level,)) for level in method.levels] if name == "tmix" else [method]
-    if name == "attentionmix":
-        drawn = [replace(method, layer=6)]
-    for stated, clean in ((entry.cost, 0.5), (entry.cost_mixed, 0.0)):
-        found = sum(cost(each, clean) for each in drawn) / len(drawn)
-        numbers = stated.replace(" F", "").replace("l/L", str(6 / LAYERS))
-        assert found == pytest.approx(eval(numbers), abs=0.005)
-
-
-def cost(method, clean: float) -> float:
-    model = families.build("bert", layers=LAYERS).train()
-    own = families.batch([5, 2, 9, 4])
-    forwards, backwards = rows_through_layers(model, own, mixed(method, clean))
-    ends_early = clean == 0 and isinstance(method.guide, Gradient)  # it needs no weights' gradients
-    return (forwards + 2 * backwards) / LAYERS - ends_early
 
 
 @every_method
