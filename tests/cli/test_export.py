@@ -30,6 +30,7 @@ TEXTS = [text for text, _ in labelled_rows(40, seed=3)]
 # -------------------------------------------------------------------------------------------------------- predictions
 
 
+@pytest.mark.whole
 def test_predict_gives_what_the_run_gives(run, exported, salience, tmp_path):
     data = write_csv(tmp_path / "data.csv", [(text,) for text in [*TEXTS, "", "cup " * 200]], ("text",))
     ours = predicted(salience, exported["float32"], data, tmp_path / "ours.csv")
@@ -47,6 +48,7 @@ def test_predict_gives_what_the_run_gives(run, exported, salience, tmp_path):
     assert 1e-7 < max(differences) < 0.2  # it is rounded, and not something else
 
 
+@pytest.mark.whole
 def test_loaded_from_python(run, exported):
     original, loaded = package.load(run, device="cpu"), package.load(exported["float32"])
     assert (loaded.labels, loaded.max_length) == (original.labels, original.max_length)
@@ -66,6 +68,7 @@ def test_loaded_from_python(run, exported):
         package.load(exported["float32"], max_length=0).predict(TEXTS)
 
 
+@pytest.mark.whole
 def test_the_server_answers_as_the_run(run, exported, monkeypatch):
     """Its functions, in this process; tests/cli/test_serving_page.py starts it."""
     pytest.importorskip("starlette")
@@ -111,6 +114,7 @@ def test_ten_lines_run_it_without_salience(family, tmp_path):
     np.testing.assert_allclose(powers / powers.sum(1, keepdims=True), original.predict_proba(texts), atol=1e-5)
 
 
+@pytest.mark.whole
 def test_what_the_folder_holds(place, run, exported):
     for name, folder in exported.items():
         assert written_by_run(folder) == set(files_in(folder))
@@ -132,6 +136,7 @@ def test_what_the_folder_holds(place, run, exported):
 # ----------------------------------------------------------------------------------------------------------- refusals
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("command", [
     ["explain", "--text", "a cup"], ["explain", "--text", "a cup", "--explainer", "random"],
     ["faithfulness", "DATA"], ["analyse channels", "DATA"], ["analyse embeddings", "DATA"],
@@ -179,6 +184,7 @@ def numbers(value):
         yield value
 
 
+@pytest.mark.whole
 def test_options_that_an_export_cannot_follow(place, exported, salience, tmp_path):
     predict = ["predict", exported["float32"], place.test, "--output", tmp_path / "out.csv"]
     refused(salience(*predict, "--device", "cuda"), "--device cuda")
@@ -255,6 +261,7 @@ def test_a_run_that_is_named_by_dots(inside, name, run, salience, tmp_path, monk
     assert not list((tmp_path / "run" / "sub").iterdir())
 
 
+@pytest.mark.whole
 def test_sets_need_the_run(exported, place, salience, tmp_path):
     answer = salience("predict", exported["float32"], place.test, "--sets", "0.8", "--output", tmp_path / "out.csv")
     assert answer.code == 2 and f"name the run that {exported['float32']} was exported from" in answer.err

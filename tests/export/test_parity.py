@@ -44,11 +44,12 @@ class Shifted:
 
     def __init__(self, model, share: float):
         self.model, self.share = model, share
+        self.largest = max(len(batch.input_ids) for batch in made_up_batches(tiny_classifier()))
 
     def logits(self, batch):
         with torch.no_grad():
             logits = forward(self.model, batch).numpy().copy()
-        if len(logits) == max(len(batch.input_ids) for batch in made_up_batches(tiny_classifier())):
+        if len(logits) == self.largest:
             logits[-1, -1] += self.share
         return logits
 

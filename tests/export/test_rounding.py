@@ -40,6 +40,7 @@ def rounded() -> tuple[OnnxClassifier, np.ndarray]:
     return classifier, np.concatenate([classifier.predict_proba([text]) for text in TEXTS])
 
 
+@pytest.mark.whole
 @settings(max_examples=8)
 @given(st.permutations(range(len(TEXTS))), st.lists(st.integers(1, 15), min_size=len(TEXTS), max_size=len(TEXTS)))
 def test_any_grouping_and_any_order_give_the_same(order, sizes):

@@ -7,8 +7,11 @@ import torch
 
 import families
 import word_models
+from salience.classify import TextClassifier
+from salience.classify.classifier import load_exported
 from salience.classify.onnx_model import FILE, OnnxModel
 from salience.errors import InputError
+from salience.export.folder import write_export
 from salience.export.tracing import needs_two_files, write_onnx
 from salience.hooks.hooks import forward
 
@@ -40,10 +43,8 @@ def compare(model, exported: OnnxModel, batches) -> None:
 FIRST_TOKEN = {"bert": 1, "bert, mean": 1, "roberta": 1, "modernbert": 1, "modernbert-mean": 0}
 
 
-@pytest.mark.parametrize(
-    "family",
-    [pytest.param(each, marks=[] if each == "bert, mean" else [pytest.mark.whole]) for each in families.MODELS],
-)
+@pytest.mark.whole
+@pytest.mark.parametrize("family", families.MODELS)
 def test_every_family(family, tmp_path):
     model = families.MODELS[family]()
     states, mode = {name: weight.clone() for name, weight in model.state_dict().items()}, model.training
@@ -66,10 +67,17 @@ def test_poolings(pooling, tmp_path):
 
 
 def test_attention_over_words(tmp_path):
-    model = word_models.word_classifier("affine", special_token_ids=sorted({0, 2, 3, 4}))
-    compare(model, exported(model, tmp_path), [families.batch(*sizes) for sizes in BATCHES])
+    """The smallest network, in the folder that `salience export` writes."""
+    model = word_models.word_classifier("affine", special_token_ids=sorted({0, 2, 3, 4}), vocab_size=500)
+    classifier = TextClassifier(model, families.tiny_tokenizer(["the team won a cup"]), families.POSITIONS)
+    assert write_export(classifier, tmp_path, None, False, lambda held: None) is None
+    loaded = load_exported(tmp_path)
+    compare(model, loaded.model, [families.batch(*sizes) for sizes in BATCHES])
+    texts = ["the team", "a cup won"]
+    np.testing.assert_allclose(loaded.predict_proba(texts), classifier.predict_proba(texts), atol=1e-5)
 
 
+@pytest.mark.whole
 def test_a_model_that_the_exporter_refuses(tmp_path):
     class Chooses(torch.nn.Module):
         """Its steps depend on the values, which no trace can hold."""
