@@ -17,6 +17,7 @@ def python_of(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", page, re.DOTALL)
 
 
+@pytest.mark.whole
 @pytest.mark.filterwarnings("ignore:.*pin_memory")  # which the Trainer asks for, with or without a GPU
 def test_the_python_of_the_documents_runs_and_what_it_trains_is_explained(tmp_path, monkeypatch, capsys):
     assert len(python_of(README)) == 1

@@ -161,10 +161,16 @@ def test_pos(analyse, model, data, tmp_path):
 @pytest.mark.parametrize(
     ("options", "changed"),
     [
-        ([], {}),
-        (["--words"], {"words": True}),
-        (["--sums"], {"mean": False}),
-        (["--most", "7"], {"texts": TEXTS[:7]}),
+        (["--words", "--sums", "--most", "7"], {"words": True, "mean": False, "texts": TEXTS[:7]}),
+        *(
+            pytest.param(*case, marks=pytest.mark.whole)
+            for case in (
+                ([], {}),
+                (["--words"], {"words": True}),
+                (["--sums"], {"mean": False}),
+                (["--most", "7"], {"texts": TEXTS[:7]}),
+            )
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -227,6 +233,7 @@ def test_tags_are_shown_as_they_are(analyse, model, data, taggers, tmp_path):
     check_pictures(tmp_path / "out", "pos", "meetings")
 
 
+@pytest.mark.whole
 def test_pos_leaves_out_rows_whose_tags_do_not_fit(analyse, model, data, tmp_path):
     rows = [(text, label, " ".join(tags_of(text))) for text, label in ROWS]
     rows.insert(2, ("a cup", LABELS[0], "SHORT"))
@@ -326,6 +333,7 @@ def test_channels(analyse, model, data, tmp_path):
     check_pictures(tmp_path / "out", "channels")
 
 
+@pytest.mark.whole
 def test_patches_of_a_sentence(analyse, model, data, tmp_path):
     answer = analyse("channels", model, data / "texts.csv", "--sentence", "the band's new song, quite $x^2$ loud",
                      "--most", "9")  # fmt: skip
@@ -346,6 +354,7 @@ def test_bad_channels_are_one_line(options, part, analyse, model, data, tmp_path
     refused_at_last(analyse("channels", model, data / "texts.csv", *options), tmp_path, part)
 
 
+@pytest.mark.whole
 def test_a_sentence_that_is_not_utf_8(analyse, model, data):
     answer = analyse("channels", model, data / "texts.csv", "--sentence", "caf\udce9 goal", "--most", "9")
     assert answer.code == 0, answer.err
@@ -371,6 +380,7 @@ def test_channels_of_texts_without_one_of_the_classes(analyse, model, tmp_path):
     assert list(found["contributed"]["sport"]) == [str(best)]
 
 
+@pytest.mark.whole
 def test_channels_of_a_classifier_over_words(analyse, over_words, data, tmp_path):
     answer = analyse("channels", over_words, data / "texts.csv", "--sentence", "the new song", "--ratio", "0.25")
     assert answer.code == 0, answer.err
@@ -397,6 +407,7 @@ def test_embeddings(analyse, model, data, tmp_path):
     check_pictures(tmp_path / "out", "embeddings")
 
 
+@pytest.mark.whole
 def test_models_beside_each_other(analyse, model, over_words, data, tmp_path):
     other = saved_model(tmp_path / "other", seed=1)
     answer = analyse(
@@ -412,6 +423,7 @@ def test_models_beside_each_other(analyse, model, over_words, data, tmp_path):
     check_pictures(tmp_path / "out", "embeddings")
 
 
+@pytest.mark.whole
 def test_the_texts_are_drawn_by_the_seed(salience, model, data, tmp_path):
     found = []
     for number, seed in enumerate((3, 3, 4)):
@@ -479,6 +491,7 @@ def test_an_earlier_analysis_is_kept(command, salience, model, data, tmp_path):
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.whole
 def test_and_replaced_when_asked(analyse, model, data, tmp_path):
     (tmp_path / "out").mkdir()
     answer = analyse("pos", model, data / "tagged.csv", "--tags", "pos", "--overwrite")
@@ -525,6 +538,7 @@ def test_attention_over_scales(analyse, larger, place, tmp_path):
         "http://creativecommons.org", "").replace("http://matplotlib.org", "")  # fmt: skip
 
 
+@pytest.mark.whole
 def test_attention_of_a_trained_model(analyse, larger, over_words, tmp_path):
     answer = analyse("attention", larger, "--model", over_words)
     assert answer.code == 0, answer.err
@@ -539,6 +553,7 @@ def test_attention_of_a_trained_model(analyse, larger, over_words, tmp_path):
     check_pictures(tmp_path / "out", "polarity", "attention", "weights")  # nothing was trained, at one scale
 
 
+@pytest.mark.whole
 def test_attention_of_texts_that_are_longer_than_the_model_reads(analyse, tmp_path):
     rows = [*labelled_rows(150, seed=3), (" ".join(["very"] * 3 * families.POSITIONS), LABELS[0])]
     data = write_csv(tmp_path / "long.csv", rows)
@@ -582,6 +597,7 @@ def test_a_transformer_is_not_trained_as_the_paper_trains_words(analyse, larger)
     refused(analyse("attention", larger, "--encoder", "minilm"), '--encoder "minilm" is not trained here', "--model")
 
 
+@pytest.mark.whole
 def test_attention_of_a_file_with_faults(analyse, over_words, tmp_path):
     data = tmp_path / "cp1252.csv"
     rows = [*labelled_rows(60, seed=3), ("café", LABELS[0]), ("", LABELS[0])]
@@ -593,6 +609,7 @@ def test_attention_of_a_file_with_faults(analyse, over_words, tmp_path):
     assert "left out 1 row of 62" in answer.out
 
 
+@pytest.mark.whole
 def test_the_accuracy_of_a_trained_model_on_test_texts(analyse, larger, over_words, place, tmp_path):
     answer = analyse("attention", larger, "--model", over_words, "--test", place.test)
     assert answer.code == 0, answer.err
@@ -605,15 +622,11 @@ def test_the_accuracy_of_a_trained_model_on_test_texts(analyse, larger, over_wor
     assert accuracy == np.mean([LABELS[number] == row["label"] for number, row in zip(predicted, rows, strict=True)])
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
-    "options",
-    [
-        ["--pooling", "additive"],
-        pytest.param(["--encoder", "affine", "--alignment", "0.1"], marks=pytest.mark.whole),
-        pytest.param(["--encoder", "lstm"], marks=pytest.mark.whole),
-    ],
+    "options", [["--pooling", "additive"], ["--encoder", "affine", "--alignment", "0.1"], ["--encoder", "lstm"]],
     ids=" ".join,
-)
+)  # fmt: skip
 def test_attention_of_other_models(options, analyse, larger, tmp_path):
     answer = analyse("attention", larger, *options, "--epochs", "1", "--batch-size", "50", "--max-length", "8")
     assert answer.code == 0, answer.err

@@ -323,6 +323,7 @@ def test_runs_are_kept_and_one_that_is_gone_is_made_again(again, found, out, tmp
     assert maps_of(copy) == maps_of(out)
 
 
+@pytest.mark.whole
 def test_what_a_disturbed_command_has_left_is_cleared(again, out, tmp_path):
     """Locks and the failure of a run that is there whole, and explanations of one model only."""
     copy = tmp_path / "out"
@@ -340,6 +341,7 @@ def test_what_a_disturbed_command_has_left_is_cleared(again, out, tmp_path):
     assert not (copy / "failures.jsonl").exists() and not list(copy.rglob(".*"))
 
 
+@pytest.mark.whole
 def test_models_that_are_missing_or_damaged_are_named(again, tmp_path):
     """Explanations are made anew where a run has other predictions; one model is missing, then the other damaged."""
     out = tmp_path / "out"
@@ -382,6 +384,7 @@ def test_other_settings_and_measures_are_refused(again, place, tmp_path):
     assert predictions.results is comparison.conditions[1] and predictions.disputed >= len(predictions.texts) > 0
 
 
+@pytest.mark.whole
 def test_a_run_without_the_measure_is_refused(place, salience, tmp_path):
     options = ["--methods", "plain,tf-idf", "--references", "none", "--no-heat-maps"]
     answer = salience(*asked(place, *options, output=tmp_path / "out", steps=1))
@@ -435,6 +438,7 @@ def test_what_cannot_be_compared(place, salience, tmp_path, options, said):
     assert not list(tmp_path.glob("out/*"))
 
 
+@pytest.mark.whole
 def test_rows_with_faults_are_left_out_when_asked(place, salience, tmp_path):
     """Of references alone, which cost no training: they are what a method has to be better than."""
     data = tmp_path / "cp1252.csv"

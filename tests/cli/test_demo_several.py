@@ -12,7 +12,9 @@ from salience.classify import TextClassifier
 from salience.cli import demo as demo_page
 from salience.report.demo_page import classes_table
 
-pytestmark = pytest.mark.skipif(find_spec("gradio") is None, reason="gradio is not installed")
+pytestmark = [  # gradio takes seconds to import
+    pytest.mark.whole, pytest.mark.skipif(find_spec("gradio") is None, reason="gradio is not installed"),
+]  # fmt: skip
 HOSTILE = "<img src=x onerror=alert(1)>"
 LABELS = ["food", HOSTILE, "sport"]
 TEXT = "a cup <script>window.hacked = 1</script>"
@@ -78,7 +80,6 @@ def test_the_table_of_classes_has_the_thresholds():
     assert "label_thresholds of config.json" in table
 
 
-@pytest.mark.whole
 def test_the_page_in_a_browser(browser):
     page = demo_page.build_page(reader([0.0, 1.0, 0.0]), "tiny")
     _, address, _ = demo_page.launch(page, prevent_thread_lock=True, quiet=True, ssr_mode=False)

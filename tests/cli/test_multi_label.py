@@ -78,6 +78,7 @@ def test_predictions_are_lists_and_a_column_for_each_label(trained, files, salie
     assert all(line["predicted"] == sorted(WORDS) and set(line["probabilities"]) == set(WORDS) for line in lines)
 
 
+@pytest.mark.whole
 def test_rows_without_a_label_are_learnt_scored_and_compared_if_asked_for(files, place, salience, tmp_path):
     """The answer stands in the recipe; the test and the comparison know it. What is left out is beside the scores."""
 

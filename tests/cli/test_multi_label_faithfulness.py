@@ -17,7 +17,9 @@ def texts(several_files) -> list[str]:
     return [row["text"] for row in csv.DictReader(several_files[1].open())]
 
 
-@pytest.mark.parametrize("target", ["predicted", "gold", "food"])
+@pytest.mark.parametrize(
+    "target", ["gold", *(pytest.param(each, marks=pytest.mark.whole) for each in ("predicted", "food"))]
+)
 def test_the_files_hold_what_evaluate_gives(target, several_run, several_files, texts, salience, tmp_path):
     out = tmp_path / "out"
     options = [*SHORT, "--target", target, "--output", out]

@@ -13,6 +13,7 @@ from salience.runs.results import read_run
 from salience.scores.calibration import with_label_temperature
 from salience.scores.thresholds import precision_thresholds
 
+pytestmark = pytest.mark.whole
 OPTIONS = ["--method", "plain", "--learning-rate", "0.02", "--steps", "60", "--estimate", "folds:2", "--set",
            "calibrate=true"]  # fmt: skip
 

@@ -29,6 +29,12 @@ def estimated(several_files, place, tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def judged_run(request):
+    """The run that is judged on test rows, or on its estimate."""
+    return lambda judged: request.getfixturevalue("several_run" if judged == "test" else "estimated")
+
+
 def stored(folder, name="probabilities.npz"):
     with np.load(folder / name) as arrays:
         return arrays["probabilities"], arrays["labels"], arrays["decided"]
@@ -76,6 +82,7 @@ def test_the_scores_are_those_of_the_stored_predictions(several_run):
         assert page.rows_of(name)[0][3] == f"{scores['ranking_precision']:.3f}"
 
 
+@pytest.mark.whole
 def test_the_intervals_of_an_estimate_are_those_of_its_metrics(estimated):
     found = metrics_of(estimated)["estimate"]
     cells, _ = page_of(estimated).rows_of("models like this one, thresholds of the labels")
@@ -84,6 +91,7 @@ def test_the_intervals_of_an_estimate_are_those_of_its_metrics(estimated):
         assert cell == f"{found[name]:.3f}{low:.3f} to {high:.3f}"
 
 
+@pytest.mark.whole
 def test_the_reliability_is_before_and_after_the_temperature(several_run, estimated):
     probabilities, labels, _ = stored(several_run)
     temperature = metrics_of(several_run)["estimate"]["temperature_scaling"]["temperature"]
@@ -99,9 +107,9 @@ def test_the_reliability_is_before_and_after_the_temperature(several_run, estima
     assert "Share of the texts that have a label (accuracy) against its probability" in page.text
 
 
-@pytest.mark.parametrize("judged", ["test", "estimate"])
-def test_the_errors_are_the_decisions_farthest_from_the_thresholds(judged, several_run, estimated):
-    folder, file = (several_run, "probabilities.npz") if judged == "test" else (estimated, "out_of_fold.npz")
+@pytest.mark.parametrize("judged", ["test", pytest.param("estimate", marks=pytest.mark.whole)])
+def test_the_errors_are_the_decisions_farthest_from_the_thresholds(judged, judged_run):
+    folder, file = judged_run(judged), "probabilities.npz" if judged == "test" else "out_of_fold.npz"
     probabilities, labels, decided = stored(folder, file)
     rows = [json.loads(line) for line in (folder / file_of_rows(judged)).read_text().splitlines()]
     content = (folder / "report.html").read_text(encoding="utf-8")
@@ -140,6 +148,7 @@ def test_heat_maps_are_of_the_label_of_the_error(several_run):
         assert [float(score) for score, _ in found] == pytest.approx(own.scores["gradient"], rel=0.02, abs=1e-6)
 
 
+@pytest.mark.whole
 def test_without_its_model_the_errors_are_there_without_heat_maps(several_run, salience, tmp_path):
     folder = shutil.copytree(several_run, tmp_path / "run")
     (folder / "model.safetensors").unlink()
@@ -149,9 +158,9 @@ def test_without_its_model_the_errors_are_there_without_heat_maps(several_run, s
     assert "errors" in page.sections and "words" not in page.sections
 
 
-@pytest.mark.parametrize("judged", ["test", "estimate"])
-def test_the_words_of_a_label_are_means_over_the_rows_that_get_it(judged, several_run, estimated):
-    folder = several_run if judged == "test" else estimated
+@pytest.mark.parametrize("judged", ["test", pytest.param("estimate", marks=pytest.mark.whole)])
+def test_the_words_of_a_label_are_means_over_the_rows_that_get_it(judged, judged_run):
+    folder = judged_run(judged)
     rows = [json.loads(line)["text"] for line in (folder / file_of_rows(judged)).read_text().splitlines()]
     classifier = library.load(folder, device="cpu", precision="fp32")
     kept, predicted = read_kept_words(folder), classifier.predict(rows)

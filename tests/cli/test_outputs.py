@@ -154,7 +154,7 @@ def test_a_disk_that_fills_up_leaves_nothing_half(name, command, tmp_path, monke
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in ("explain, jsonl", "analyse channels") else pytest.mark.whole)
+    [pytest.param(name, marks=() if name in ("explain, jsonl", "analyse embeddings") else pytest.mark.whole)
      for name in COMMANDS],
 )  # fmt: skip
 def test_an_earlier_result_is_replaced_as_a_whole_and_nothing_else(name, command, tmp_path):

@@ -173,7 +173,9 @@ def test_a_run_that_another_process_works_on_is_left_alone(train, place, tmp_pat
     assert os.listdir(output.parent) == ["run"]
 
 
-@pytest.mark.parametrize("options", [["--overwrite"], ["--resume", "--overwrite"]])
+@pytest.mark.parametrize(
+    "options", [["--overwrite"], pytest.param(["--resume", "--overwrite"], marks=pytest.mark.whole)]
+)
 def test_a_kill_while_an_older_run_is_replaced(options, train, tmp_path, monkeypatch):
     """The older one stands under its name again at once, and the new one replaces it when it is done."""
     output, system = tmp_path / "run", os.replace
@@ -253,7 +255,9 @@ def data(tmp_path):
     }
 
 
-@pytest.mark.parametrize("role", ["train", "validation", "test"])
+@pytest.mark.parametrize(
+    "role", ["train", *(pytest.param(role, marks=pytest.mark.whole) for role in ("validation", "test"))]
+)
 def test_data_that_changed_since_a_kill_are_noticed(role, data, train, tmp_path, monkeypatch):
     options = ["--validation", data["validation"], "--test", data["test"]]
 

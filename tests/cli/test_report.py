@@ -83,7 +83,7 @@ def check_rows(page: Content, probabilities, labels, names) -> None:
         assert (scores[0] == "-") == (number not in predicted)
 
 
-@pytest.mark.parametrize("kind", ["test", "validation", "attention"])
+@pytest.mark.parametrize("kind", ["test", "validation", pytest.param("attention", marks=pytest.mark.whole)])
 def test_every_score_is_that_of_the_stored_predictions(kind, runs):
     probabilities, labels, names = stored(runs(kind))
     page = page_of(runs(kind))
@@ -129,6 +129,7 @@ def test_without_test_rows_the_scores_are_those_of_the_estimate(runs):
     assert figures(raw)[2:] == [f"{estimate['log_loss']:.3f}", f"{estimate['calibration_error']:.3f}"]
 
 
+@pytest.mark.whole
 def test_a_temperature_in_the_model_is_taken_out_again(runs):
     probabilities, labels, _ = stored(runs("calibrated"))
     temperature = metrics_of(runs("calibrated"))["estimate"]["temperature_scaling"]["temperature"]
@@ -173,7 +174,9 @@ def test_without_any_rows_it_says_why_there_are_no_scores(runs):
     assert page.sections == ["scores", "curves", "data"]
 
 
-@pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.whole] * (kind in ("attention", "calibrated"))) for kind in RUNS]
+)
 def test_facts_and_curves_are_there_and_it_is_made_again_as_it_was(kind, runs, salience):
     folder = runs(kind)
     before, manifest = (folder / "report.html").read_bytes(), (folder / "manifest.json").read_bytes()
@@ -253,9 +256,8 @@ def test_a_report_that_fails_loses_no_run(place, salience, tmp_path, monkeypatch
     assert again.code == 0, again.err
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind == "Bart" else pytest.param(kind, marks=pytest.mark.whole) for kind in families.OTHERS]
-)
+@pytest.mark.whole
+@pytest.mark.parametrize("kind", families.OTHERS)
 def test_a_run_of_any_model_ends_and_has_its_report_and_suggestions(kind, place, salience, tmp_path):
     """Bart and T5 have no gradient at one place: what is explained unasked is explained by occlusion, or left out."""
     model = families.save_other(tmp_path / "tiny", [*WORDS.values(), " ".join(FILLER)], kind)
@@ -294,6 +296,7 @@ def test_what_fails_after_the_training_leaves_its_weights(place, salience, tmp_p
     assert package.load(tmp_path / ".run.partial" / "model", device="cpu").predict(["a text"])
 
 
+@pytest.mark.whole
 def test_a_file_that_the_report_may_not_read_ends_the_run_which_goes_on(place, salience, tmp_path, monkeypatch):
     def fails(*_):
         raise InputError("recipe.yaml cannot be read") from PermissionError(13, "Permission denied")
@@ -307,9 +310,8 @@ def test_a_file_that_the_report_may_not_read_ends_the_run_which_goes_on(place, s
     assert (tmp_path / "run" / "report.html").is_file()
 
 
-def test_a_run_without_its_model_has_a_report_without_heat_maps(place, salience, tmp_path):
-    options = ["--test", place.test, "--estimate", "none", "--steps", "2", "--output", tmp_path / "run"]
-    assert salience(*place.train(*options)).code == 0
+def test_a_run_without_its_model_has_a_report_without_heat_maps(runs, salience, tmp_path):
+    shutil.copytree(runs("test"), tmp_path / "run")
     (tmp_path / "run" / "model.safetensors").unlink()
     (tmp_path / "run" / "data_facts.json").unlink()
     assert salience("report", tmp_path / "run").code == 0
@@ -326,10 +328,8 @@ def test_what_is_no_run_is_refused_in_one_line(place, salience, runs, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["metrics.json", "probabilities.npz", "predictions.jsonl", "history.json"])
-def test_damaged_files_are_refused_in_one_line(name, place, salience, tmp_path):
-    options = ["--test", place.test, "--estimate", "none", "--steps", "2", "--output", tmp_path / "run"]
-    assert salience(*place.train(*options)).code == 0
-    file = tmp_path / "run" / name
+def test_damaged_files_are_refused_in_one_line(name, runs, salience, tmp_path):
+    file = shutil.copytree(runs("test"), tmp_path / "run") / name
     file.write_bytes(file.read_bytes()[:37] + b"\0")
     refused(salience("report", tmp_path / "run"), "is damaged")
 
@@ -385,7 +385,9 @@ def test_test_rows_that_are_new_had_no_part_in_the_training(runs):
     assert "also stand" not in (folder / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("kind", "part"), [("test", "test"), ("calibrated", "test"), ("validation", "validation")])
+@pytest.mark.parametrize(("kind", "part"), [
+    ("test", "test"), pytest.param("calibrated", "test", marks=pytest.mark.whole), ("validation", "validation"),
+])  # fmt: skip
 def test_the_intervals_of_the_page_are_those_of_the_metrics_and_of_the_card(kind, part, runs):
     probabilities, labels, _ = stored(runs(kind))
     scores, right = metrics_of(runs(kind))[part], int((probabilities.argmax(1) == labels).sum())

@@ -49,6 +49,7 @@ def test_a_run_knows_all_of_its_files(files, place, salience, reported, tmp_path
     refused(salience("audit", one, "--run", output, "--output", tmp_path / "audit"), "was not made from")
 
 
+@pytest.mark.whole
 def test_a_comparison_knows_all_of_its_files(files, place, salience, tmp_path):
     options = ["--test", place.test, "--methods", "plain,ssmix", "--seeds", "0,1", "--model", place.model, "--steps",
                "2", "--references", "none", "--device", "cpu", "--output", tmp_path / "compared"]  # fmt: skip

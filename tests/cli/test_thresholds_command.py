@@ -63,7 +63,9 @@ def test_the_table_is_of_the_rows_of_the_estimate(run, salience):
     assert all(f'"{name}": ' in salience("thresholds", run).out for name in ("food", "music", "sport"))
 
 
-@pytest.mark.parametrize("choice", [["--recall", "0.95"], ["--cost", "fp=1,fn=20"]])
+@pytest.mark.parametrize(
+    "choice", [["--recall", "0.95"], pytest.param(["--cost", "fp=1,fn=20"], marks=pytest.mark.whole)]
+)
 def test_what_is_saved_decides_everywhere(choice, copied, place, salience):
     """predict, the loaded classifier, the scores of `test`, and a predictor: all as predict with the threshold."""
     before = (copied / "recipe.yaml").read_bytes(), (copied / "predictions.jsonl").read_bytes()

@@ -113,6 +113,7 @@ def test_the_recipe_repeats_the_run_exactly(run, place, salience):
     assert yaml.safe_load((again / "recipe.yaml").read_text()) == yaml.safe_load((folder / "recipe.yaml").read_text())
 
 
+@pytest.mark.whole
 def test_another_seed_is_another_run(run, place, salience):
     folder, _ = run
     other = place.folder / "other"

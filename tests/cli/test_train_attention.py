@@ -165,13 +165,15 @@ def test_no_path_of_this_machine_is_published(place, salience, tmp_path):
         assert str(place.folder) not in (folder / name).read_text()
 
 
-@pytest.mark.parametrize("method", ["senmixup", "randomunk", "plain"])
+@pytest.mark.parametrize(
+    "method", ["senmixup", *(pytest.param(each, marks=pytest.mark.whole) for each in ("randomunk", "plain"))]
+)
 def test_methods_train_over_bare_embeddings(method, place, salience, tmp_path):
     answer = salience(*arguments(place, tmp_path / "run", "--method", method))
     assert answer.code == 0, answer.err
 
 
-@pytest.mark.parametrize("method", ["tmix", "senmixup"])
+@pytest.mark.parametrize("method", ["tmix", pytest.param("senmixup", marks=pytest.mark.whole)])
 def test_methods_train_over_an_lstm(method, place, salience, tmp_path):
     answer = salience(
         *arguments(place, tmp_path / "run", "--method", method, "--set-model", "width=8", encoder="lstm")

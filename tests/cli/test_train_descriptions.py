@@ -42,6 +42,7 @@ def test_they_are_the_last_training_texts(place, described):
     assert with_them.plan.steps == without.plan.steps
 
 
+@pytest.mark.whole
 def test_of_several_labels_each_description_has_its_label_alone(place, described, several_files, salience, tmp_path):
     data = str(several_files[0])
     recipe = Recipe(data, model=str(place.model), steps=3, label_descriptions=str(described))

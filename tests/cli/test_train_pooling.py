@@ -43,6 +43,7 @@ def modules(place):
     return folder
 
 
+@pytest.mark.whole
 def test_a_run_as_modules(modules, salience):
     """Settings are those of mean pooling; the folder is read back, and sent, with all of its modules."""
     recipe = read_recipe(modules / "recipe.yaml")
@@ -82,6 +83,7 @@ def test_transformers_alone_gives_the_same_probabilities(pooled):
     assert np.ptp(classifier.predict_proba(TEXTS), axis=0).max() > 1e-3
 
 
+@pytest.mark.whole
 def test_training_changes_nothing_of_the_attention_of_the_pooling_layer(pooled):
     attention = package.load(pooled, device="cpu").model.bert.encoder.layer[-1].attention.self
     assert not attention.query.weight.any()
@@ -143,7 +145,7 @@ def test_a_killed_run_ends_with_the_same_weights(name, modules, place, start, tm
 
 
 def test_auto_is_settled_in_the_recipe(place, salience, tmp_path):
-    answer = salience(*place.train("--output", tmp_path / "run", *QUICK, "--set", "pooling=auto"))
+    answer = salience(*place.train("--output", tmp_path / "run", *QUICK, "--steps", "1", "--set", "pooling=auto"))
     assert answer.code == 0, answer.err
     recipe = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())
     assert recipe["pooling"] == "cls"  # the tiny model has no files of sentence-transformers

@@ -76,6 +76,7 @@ def test_a_damaged_run_is_named_with_what_to_do(cell):
         cell.read()
 
 
+@pytest.mark.whole
 def test_a_single_test_row_is_compared(tmp_path):
     """Some scores do not exist then: there is no calibration on the other half of the rows."""
     rows, one = (write_csv(tmp_path / f"{count}.csv", labelled_rows(count)) for count in (12, 1))

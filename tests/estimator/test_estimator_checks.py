@@ -71,6 +71,7 @@ def model_of_numbers(tmp_path_factory):
     return str(families.save_tiny_model(tmp_path_factory.mktemp("numbers"), words))
 
 
+@pytest.mark.whole
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("check", CHECKS, ids=name_of)
 def test_scikit_learns_checks(check, model_of_numbers):

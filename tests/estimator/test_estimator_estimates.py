@@ -8,6 +8,7 @@ import torch
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 
+import families
 from salience import SalienceClassifier, SSMix
 from salience.errors import InputError
 from salience.training.head import last_map
@@ -54,8 +55,7 @@ def test_less_effort_makes_fewer_steps(short, texts, labels):
     assert {effort: each.estimate_["steps"] for effort, each in fitted.items()} == {"quick": [9, 9], "best": [38, 38]}
 
 
-@pytest.mark.parametrize("method", ["plain", SSMix(window=0.3)])
-@pytest.mark.parametrize("kind", ["holdout", "folds:3"])
+@families.crossed("kind", ["holdout", "folds:3"], "method", ["plain", SSMix(window=0.3)])
 def test_an_estimate_is_of_texts_that_its_models_have_not_seen(kind, method, short, texts, labels):
     alone = short(method=method, validation_share=0).fit(texts, labels)
     fitted = clone(alone).set_params(estimate=kind, calibrate=False).fit(texts, labels)

@@ -55,6 +55,7 @@ def test_predictions_are_a_matrix_as_y(several_fitted, several, matrix):
     assert several_fitted.score(texts, matrix, weights) == accuracy_score(matrix, predicted, sample_weight=weights)
 
 
+@pytest.mark.whole
 def test_every_form_of_y_gives_the_same_model(several_fitted, several, matrix):
     texts, names = several
     estimator, expected = clone(several_fitted), several_fitted.predict_proba(texts)

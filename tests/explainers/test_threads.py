@@ -53,8 +53,10 @@ def same(found, expected, exact: bool = True) -> None:
         np.testing.assert_allclose(one, other, rtol=0, atol=0 if exact else 1e-5)
 
 
-@pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("name", [name for name in EXPLAINERS if name not in ("random", "pooling-attention")])
+@families.crossed(
+    "name", [name for name in EXPLAINERS if name not in ("random", "pooling-attention")],
+    "attention", ["sdpa", "eager"],
+)  # fmt: skip
 def test_in_the_middle_of_an_explanation_another_thread_predicts_and_explains(name, attention):
     # While eager attention is read, others compute fused attention in its place, which rounds in another way.
     check(EXPLAINERS[name], classifier_of(attention), exact=attention == "sdpa")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from pandas import DataFrame
 
 import families
@@ -40,6 +41,18 @@ def evaluation(classifier):
     return salience.evaluate(classifier, TEXTS, explainers=("gradient", "occlusion"), metrics=NAMES, most=MOST)
 
 
+_asked: dict[tuple[int, str], list[float]] = {}
+
+
+def logits_of(classifier, text: str) -> list[float]:
+    """By the model itself, one text at a time; all labels, metrics and explainers ask about the same texts."""
+    key = id(classifier.model), text
+    if key not in _asked:
+        with torch.no_grad():
+            _asked[key] = classifier.model(**classifier.tokenizer(text, return_tensors="pt")).logits[0].tolist()
+    return _asked[key]
+
+
 class OfOneLabel:
     """A label by itself, as a classifier of two classes: the label is predicted, or it is not.
 
@@ -51,10 +64,7 @@ class OfOneLabel:
         self.classifier, self.number = classifier, number
 
     def label(self, words: list[str]) -> float:
-        classifier = self.classifier
-        inputs = classifier.tokenizer(" ".join(words), return_tensors="pt")
-        logit = classifier.model(**inputs).logits[0, self.number].item()
-        return 1 / (1 + np.exp(-logit))
+        return 1 / (1 + np.exp(-logits_of(self.classifier, " ".join(words))[self.number]))
 
     def one_column(self, words: list[str]) -> np.ndarray:
         """For the loops of a predicted class: this class alone, so that it is the most probable one of each text."""

@@ -84,9 +84,9 @@ def settings_of(name: str) -> dict:
 
 
 def test_all_methods_make_equal_passes(folder):
+    data = part_of(mixing_tables.load("sst2", folder, 0), 40, 0)
+    plain = prepare_equal(data, "sst2", {"method": "plain"}, 0).plan
     for name in METHODS:
-        data = part_of(mixing_tables.load("sst2", folder, 0), 40, 0)
-        plain = prepare_equal(data, "sst2", {"method": "plain"}, 0).plan
         settings = dict(settings_of(name))
         share = settings.pop(FIRST, 0.0)
         found = prepare_equal(data, "sst2", settings, 0, part=share)
@@ -113,6 +113,7 @@ def test_trainings_are_those_of_the_papers():
     assert dropouts == {name: 0.1 if name == "Dropout" else 0.0 for name in dropmix.METHODS}
 
 
+@pytest.mark.whole
 def test_a_second_plain_stage_has_the_passes_of_mixing_and_no_fewer_steps(folder, monkeypatch):
     """Plain, twice: the first stage is that of a mixing method; the second has its learning rate, and no method."""
     stages = []
@@ -339,6 +340,7 @@ def test_published_numbers_are_as_the_paper_says():
     assert [mr[method] > mr["standard"] for method in LAYERS_OF_SETS] == [True, True, False]
 
 
+@pytest.mark.whole
 def test_a_cell_is_trained_by_the_layer_of_its_set_and_encoder(tmp_path, monkeypatch):
     own = [
         {"text": row["text"], "label": row["label"].split()[-1]} for row in rows(60, seed=1)
@@ -449,6 +451,7 @@ def test_a_curve_has_the_sizes_at_which_all_methods_have_runs():
     assert next(iter(texts.values())) == ["Bert, 100 rows: 60.00 %", f"Bert, 200 rows: 65.00 ± {deviation} %"]
 
 
+@pytest.mark.whole
 def test_mixup_has_the_weights_of_the_paper():
     """l ~ Beta(0.1, 0.1) (section 5.3), compared with scipy's distribution: both sides of 1/2 alike."""
     for name in ["Mixup", "Dropout+Mixup"]:

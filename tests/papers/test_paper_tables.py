@@ -306,6 +306,7 @@ def test_figures_are_printed_beside_what_the_paper_sees():
 # ----------------------------------------------------------------------------------------------- UAFTC, made-up texts
 
 
+@pytest.mark.whole
 def test_the_made_up_texts_of_a_condition():
     for name, positive, negative in [
         ("data-1", 6000, 6000),
@@ -643,9 +644,9 @@ def test_curves_over_words_are_means_over_seeds():
     ("table", "rows", "names"),
     [
         ("uaftc-table2", SCALES, ["scales-sst2"]),
-        ("uaftc-synthetic", TRAININGS, ["dynamics", "coupling"]),
-        ("uaftc-synthetic", TRAININGS[:1], ["dynamics"]),
-        ("attentionmix-figures", [HEADS], ["pos-mr"]),
+        pytest.param("uaftc-synthetic", TRAININGS, ["dynamics", "coupling"], marks=pytest.mark.whole),
+        pytest.param("uaftc-synthetic", TRAININGS[:1], ["dynamics"], marks=pytest.mark.whole),
+        pytest.param("attentionmix-figures", [HEADS], ["pos-mr"], marks=pytest.mark.whole),
         pytest.param("attentionmix-sweep", SWEEP, ["sweep-sst5-100", "sweep-mr-200"], marks=pytest.mark.whole),
         pytest.param(
             "uaftc-figures", [WORDS | {"set": "imdb"}, WORDS], ["words-imdb", "words-sst2"], marks=pytest.mark.whole

@@ -100,20 +100,21 @@ def test_the_callers_random_state_is_neither_read_nor_moved():
 
 
 def test_from_clean_on_a_classs_words_are_the_other_classs():
-    for clean in [0, 1, 4000, 5999]:
-        data = synthetic(clean=clean)
+    for clean in [0, 1, 400, 599]:
+        data = synthetic(600, 600, clean)
         positive = of_positives(data.ids)
         for label in (0, 1):
             own = positive[data.labels == label] == bool(label)
             assert own[:clean].all()
             assert not own[clean:].any()
-        assert Counter(data.labels.tolist()) == {1: 6000, 0: 6000}
+        assert Counter(data.labels.tolist()) == {1: 600, 0: 600}
         assert all(len(set(words)) == 12 for words in data.ids.tolist())
 
 
-def test_with_all_clean_it_is_data_one(first):
-    for clean in [6000, 6001, 10**9]:
-        data = synthetic(clean=clean)
+def test_with_all_clean_it_is_data_one():
+    first = synthetic(600, 600)
+    for clean in [600, 601, 10**9]:
+        data = synthetic(600, 600, clean)
         assert np.array_equal(data.ids, first.ids)
         assert np.array_equal(data.labels, first.labels)
 
@@ -132,7 +133,7 @@ def test_data_two_differs_from_data_one_in_those_words_only(first):
 
 def test_skewed_classes():
     """1:1, 1:2, 1:5, 2:1 and 5:1, as in the appendix."""
-    for positive, negative in [(600, 600), (600, 1200), (600, 3000), (1200, 600), (3000, 600)]:
+    for positive, negative in [(60, 60), (60, 120), (60, 300), (120, 60), (300, 60)]:
         data = synthetic(positive, negative)
         assert data.ids.shape == (positive + negative, 12)
         assert Counter(data.labels.tolist()) == {1: positive, 0: negative}

@@ -23,10 +23,17 @@ from salience.report.comparison_page import (
 )
 from salience.report.comparison_pictures import runs_and_intervals
 from salience.report.page import cut
+from salience.report.pictures import SVG
 
 
 def content_of(evidence) -> Content:
     return Content(comparison_page(evidence, "Comparison"))
+
+
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """Pictures take most of the time of a page; tests of its words draw none."""
+    monkeypatch.setattr("salience.report.page.picture", lambda drawing, name: f'<svg xmlns="{SVG}"/>')
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +76,7 @@ def test_values_are_those_of_the_comparison(large, found):
     ]
 
 
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(
     ("skill", "best"),
     [
@@ -141,6 +149,7 @@ def test_curves_are_over_sizes(large, found):
     assert "## Learning curves" in comparison_markdown(large, "x")
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_parts_that_are_missing_leave_nothing(tmp_path):
     """One data set, one size, methods that are always right: no curves, no sets, no texts, and nothing is confused."""
     evidence = made_up(tmp_path, skill={"plain": 50, "ssmix": 50, "tmix": 50})
@@ -173,6 +182,7 @@ def test_what_the_seeds_vary_is_said(sizes, said, limited, tmp_path):
     assert said in words and ("do not cover other training rows" in words) is limited
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_texts_on_which_methods_disagree(tmp_path):
     """The baseline is right, and another method never: the texts are those of the file, and no more than ten."""
     evidence = made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 50, "wrong": -50})
@@ -188,6 +198,7 @@ def test_texts_on_which_methods_disagree(tmp_path):
     assert "3 seeds, right" in page.text and "wrong)" in page.text
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_heat_maps_are_below_their_text(tmp_path):
     """A line for each method that has one: its class, the probability of that, and each word with its score."""
     evidence = made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 50, "wrong": -50})
@@ -206,6 +217,7 @@ def test_heat_maps_are_below_their_text(tmp_path):
     assert "heat map" not in comparison_markdown(with_heat_maps(evidence), "x").lower()
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_words_have_the_colours_of_a_notebook(tmp_path):
     evidence = with_heat_maps(made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 9, "wrong": -9}))
     page = comparison_page(evidence, "x")
@@ -216,6 +228,7 @@ def test_words_have_the_colours_of_a_notebook(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_a_heat_map_without_numbers(tmp_path):
     """A diverged model gives neither probabilities nor scores; the page says so in place of a colour."""
     evidence = with_heat_maps(made_up(tmp_path, methods=("plain", "wrong"), skill={"plain": 9, "wrong": -9}))
@@ -227,6 +240,7 @@ def test_a_heat_map_without_numbers(tmp_path):
     assert "<strong>plain</strong> bad unknown" in page and 'title="nan"' in page and "rgba(224,130,20,nan" not in page
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_many_classes_are_listed(tmp_path):
     labels = tuple(f"class-{number:02}" for number in range(MOST_CLASSES + 1))
     evidence = made_up(tmp_path, labels=labels)
@@ -251,6 +265,7 @@ def spent(method: str, seed: int) -> dict:
     return {"temperature_scaling": scaled, "text_passes": 1200.0 + seed}
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_scores_that_not_all_runs_have(tmp_path):
     """Calibration with temperature, and passes, in all tables."""
     evidence = made_up(tmp_path, ("plain", "ssmix", "majority"), more=spent)
@@ -292,6 +307,7 @@ def explained(method: str, seed: int) -> dict:
 EXPLAINED = ("gradient", "integrated_gradients")
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_faithfulness_has_a_table_of_its_own(tmp_path):
     """Means of the baseline and differences of the others; means of all where one run lacks the score."""
     evidence = made_up(tmp_path, more=explained)
@@ -313,6 +329,7 @@ def test_faithfulness_has_a_table_of_its_own(tmp_path):
         assert ("-22.00 ± 3.00" in console.file.getvalue()) == printed  # four methods are wider than a terminal
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_classes_of_the_largest_size(tmp_path):
     """F1 as of scikit-learn, mean over seeds; many classes are folded, and cut in Markdown."""
     evidence = made_up(tmp_path / "few", sizes=(100, None))
@@ -352,6 +369,7 @@ def test_names_are_no_markup(tmp_path):
     assert "\x1b" not in text and "\x00" not in text
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_words_are_no_markup(tmp_path):
     texts = [f"{HOSTILE[number % 5]} {number}" for number in range(30)]
     evidence = made_up(tmp_path, HOSTILE[:3], labels=HOSTILE, texts=texts)
@@ -369,6 +387,7 @@ def test_nothing_comes_from_elsewhere(html, found):
     assert "script" not in found.tags and "script-src 'none'" in html
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_long_texts_are_folded(tmp_path):
     texts = [f"{number} " + "word " * 400 for number in range(12)]
     page = content_of(made_up(tmp_path, texts=texts, skill={"plain": 9, "ssmix": -9, "tmix": 0}))

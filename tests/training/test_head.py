@@ -233,7 +233,7 @@ def test_each_regression_costs_a_forward_pass_of_each_text(place, tmp_path):
     assert passes == pytest.approx([12, 12 + 24 / 3, 12 + 2 * 24 / 3, 12 + 24 / 3])
 
 
-@pytest.mark.parametrize("share", [1.0, 0.75])
+@pytest.mark.parametrize("share", [0.75, pytest.param(1.0, marks=pytest.mark.whole)])
 def test_the_kept_head_is_the_regression_on_the_trained_encoder(place, tmp_path, share):
     """Against scikit-learn, on the vectors of the run with the trained head; shares begin at the regression before."""
     settings = {"pooling": "mean", "trained_share": share}
@@ -397,6 +397,7 @@ def recipe(tmp_path_factory) -> Recipe:
     )  # fmt: skip
 
 
+@pytest.mark.whole
 def test_every_reader_of_the_checkpoint_has_the_calibrated_logits(recipe, tmp_path):
     said, probabilities = [], {}
     for calibrate in (False, True):
@@ -591,7 +592,7 @@ def test_a_killed_run_ends_with_the_same_weights(seconds, tmp_path):  # noqa: F8
     assert whole[words] == bits(ready().model)[words]
 
 
-@pytest.mark.parametrize("validation", [True, False])
+@pytest.mark.parametrize("validation", [True, pytest.param(False, marks=pytest.mark.whole)])
 def test_training_on_kept_states_is_training_above_them(validation, tmp_path):
     """Against a Trainer that computes the lower layers in every step; the model has no dropout in them."""
     words = [*WORDS.values(), " ".join(FILLER)]
