@@ -93,7 +93,7 @@ def test_every_run_has_its_files_and_the_explaining_ones_their_models(out):
     assert runs == {f"{size}/{each}-{seed}" for size in SIZES for each in (*METHODS, "tf-idf") for seed in SEEDS}
     shared = {"metrics.json", "predictions.jsonl", "probabilities.npz", "recipe.yaml", "manifest.json"}
     model = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md",
-             "history.json", "data_facts.json"}  # fmt: skip
+             "history.json", "data_facts.json", "familiarity.npz"}  # fmt: skip
     for run in runs:
         explains = run in ("40/plain-3", "40/embedmix-3")  # of the first seed at the largest size
         assert {path.name for path in (out / run).iterdir()} == shared | (model if explains else set())

@@ -132,7 +132,8 @@ def test_a_dry_run_asks_nobody(hub, run, salience, monkeypatch):
     answer = salience("push", run, NAME, "--dry-run")
     assert answer.code == 0 and not hub.asked
     assert "model.safetensors (" in answer.err
-    assert "not uploaded: class_words.json, data_facts.json, history.json, manifest.json, metrics" in answer.err
+    left = "class_words.json, data_facts.json, familiarity.npz, history.json, manifest.json, metrics"
+    assert f"not uploaded: {left}" in answer.err
     metadata = yaml.safe_load(answer.out.split("---\n")[1])
     assert metadata["model-index"][0]["name"] == "reviews"
 
