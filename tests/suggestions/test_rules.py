@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom
 
 import reference_suggestions
+from families import crossed
 from salience.suggestions import STRATEGIES, Pool, strategies
 from salience.suggestions.strategies import (
     balanced_facilities,
@@ -53,8 +54,7 @@ def test_the_entropies_of_the_decisions_about_labels():
     assert label_entropies(several) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("kind", ["probabilities", "several", "no probabilities", "no labelled texts"])
-@pytest.mark.parametrize("seed", range(3))
+@crossed("seed", range(3), "kind", ["probabilities", "several", "no probabilities", "no labelled texts"])
 def test_facility_location_is_that_of_the_loop(seed, kind):
     pool = random_pool(seed, texts=40)
     uncertainty = 1 - margins(pool.probabilities)
