@@ -604,8 +604,7 @@ def check_fused(name, family, clean):
     assert same(gradients(model), expected, 1e-6)
 
 
-@pytest.mark.parametrize("accumulated", [False, True])
-@every_family
+@crossed("family", MODELS, "accumulated", [False, True])
 def test_ssmix_fused_equals_ssmix_by_hand(family, accumulated):
     """Spans from our own gradient and our own loop, then two separate passes: the same texts, the same total gradient.
 

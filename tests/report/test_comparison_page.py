@@ -93,10 +93,9 @@ def test_best_is_what_is_better_than_all_others_beyond_chance(skill, best, tmp_p
     assert named == ({best} if best else set()) and ("(best)" in text) == (best is not None)
 
 
-def test_it_begins_with_a_verdict_on_each_method_and_a_forest_plot_for_each_size(large, tmp_path):
+def test_it_begins_with_a_verdict_on_each_method_and_a_forest_plot_for_each_size(large, html, tmp_path):
     """Over the data sets where there are several; of one condition, the verdicts are those in full."""
-    page = comparison_page(large, "Comparison")
-    start = page.split('<section id="methods">')[0]
+    start = html.split('<section id="methods">')[0]
     for method in ("ssmix", "tmix"):
         assert f">{method}: no difference to plain that this many runs can show<" in start
         for over in large.over_data_sets:
