@@ -16,8 +16,10 @@ from rich.console import Console
 
 from salience.errors import duration
 from salience.report import progress as module
-from salience.report.progress import Progress, Shown
+from salience.report import training_progress
+from salience.report.progress import Shown
 from salience.report.terminal import say
+from salience.report.training_progress import Progress
 from salience.work import doing, tracked
 
 
@@ -25,7 +27,7 @@ from salience.work import doing, tracked
 def shown(monkeypatch):
     """A progress outside a terminal whose clock the test sets, and what it has printed."""
     clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(module, "monotonic", lambda: clock.now)
+    monkeypatch.setattr(training_progress, "monotonic", lambda: clock.now)
     progress, out = Progress(), StringIO()
     progress.console = Console(file=out, width=200)
     return progress, clock, out

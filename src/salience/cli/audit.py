@@ -75,8 +75,8 @@ def audit(
     from salience.audit.wrong_labels import share_of_right
     from salience.files import check_folder, input_first
     from salience.report.audit_page import AuditEvidence
-    from salience.report.progress import Progress
     from salience.report.terminal import say
+    from salience.report.training_progress import Progress
     from salience.training.fit import Listeners
     from salience.training.recipe import Recipe
     from salience.training.references import encoder_of_recipe

@@ -100,7 +100,7 @@ def run_recipe(
         from accelerate import PartialState
 
         from salience.cli import report
-        from salience.report.progress import Progress
+        from salience.report.training_progress import Progress
         from salience.runs.folder import optional
         from salience.training.recipe import Recipe
         from salience.training.run import train as trained
