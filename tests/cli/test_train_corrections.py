@@ -12,6 +12,7 @@ from test_resume import weights
 
 from labelled import FILLER, labelled_rows, write_csv
 from salience.classify import TextClassifier
+from salience.data.task import all_labelled
 from salience.files import sha256_of
 from salience.training.head import last_map
 from salience.training.prepare import prepare
@@ -128,3 +129,11 @@ def test_marked_words_that_are_not_read_are_counted(place, marked, salience, tmp
     assert answer.code == 0, answer.err
     unread = sum(sum(why[3:]) for _, _, why, _ in ROWS)  # a word has one token, and two are special
     assert f"{unread} marked words of the rows are behind what is read of them" in answer.out
+
+
+def test_rows_of_a_validation_file_have_no_marks(marked, tmp_path):
+    """References are fitted on them and on the training rows together."""
+    validation = write_csv(tmp_path / "validation.csv", [row[:2] for row in ROWS[:6]])
+    task = task_of(Recipe(str(marked), validation=str(validation), marks="why", ignore="not"), lambda line: None)
+    rows = all_labelled(task)
+    assert len(rows) == len(ROWS) + 6 and rows.marks[-6:] == rows.ignore[-6:] == [[]] * 6 and all(rows.marks[:-6])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -83,8 +84,13 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
             return Texts([])
         texts, own, _, found, left_out[role] = read_part(source, columns, recipe.encoding, recipe.bad_rows)
         notes.extend(found)
-        if role == "validation" and rows.files is not None:  # they are put together with the training rows
-            texts = replace(texts, files=[source] * len(texts))
+        if (
+            role == "validation"
+        ):  # they are put together with the training rows: what is known of these is known of all
+            known: dict[str, Any] = {
+                "files": [source] * len(texts), "marks": [[]] * len(texts), "ignore": [[]] * len(texts)
+            }  # fmt: skip
+            texts = replace(texts, **{name: each for name, each in known.items() if getattr(rows, name) is not None})
         check_same_kind(labels, recipe.named_data, own, source)
         return replace(texts, labels=encode(own, names, source, texts.rows or []))
 
