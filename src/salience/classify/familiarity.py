@@ -3,8 +3,8 @@
 A classifier gives every text a label, also a text of none of its classes, and often with a high probability. What
 tells such a text is its distance to the nearest training texts (Sun et al., 2022, arXiv:2204.06507), here by the
 states of the middle layer; docs/abstaining.md compares the layers. The share of the training texts that are as far
-from the others makes a number from 0 to 1 of it: of new texts like them, 5 % have 0.05 or less (Bates et al., 2023,
-arXiv:2104.08279, Eq. 2).
+from the others makes a number from 0 to 1 of it: of new texts like them, about 5 % have 0.05 or less (Bates et al.,
+2023, arXiv:2104.08279, Eq. 2).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Familiarity:
         Of many texts, always the same ones are kept. None where there is only one group, and for models that are no
         encoder of transformers with layers, or that another format than torch computes.
         """
-        layer, owners = layer_of(classifier), owners_of(encoded)
+        layer, owners = layer_of(classifier), encoded.text_numbers
         order = np.random.default_rng(0).permutation(len(groups))
         kept = np.isin(owners, order[np.bincount(owners)[order].cumsum() <= MOST])
         owners = owners[kept]
@@ -89,7 +89,7 @@ class Familiarity:
             for rows, batch in like_length(classifier.model, encoded):
                 parts.append((rows, once(partial(self.answers, classifier, batch))))
         found = in_order(parts) if parts else np.empty((0, len(classifier.labels) + 1), np.float32)
-        probabilities, distances = found[:, :-1], of_texts(found[:, -1], owners_of(encoded))
+        probabilities, distances = found[:, :-1], of_texts(found[:, -1], encoded.text_numbers)
         if encoded.owners is not None:
             probabilities = merged(probabilities, encoded.owners, classifier.multi_label)
         return probabilities, self.shares(distances)
@@ -163,11 +163,6 @@ def distances_to(known: np.ndarray, vectors: np.ndarray, left_out: np.ndarray | 
         distances[left_out] = np.nan  # which comes last
     nearest = min(NEAREST, len(known))
     return np.nanmean(np.partition(distances, nearest - 1, axis=1)[:, :nearest], axis=1)
-
-
-def owners_of(encoded: Encoded) -> np.ndarray:
-    """The number of the text (M,) of each window; of texts that are read at once, their own."""
-    return np.arange(len(encoded)) if encoded.owners is None else encoded.owners
 
 
 def of_texts(distances: np.ndarray, owners: np.ndarray) -> np.ndarray:

@@ -153,6 +153,11 @@ class Encoded(Dataset):
         return len(self) if self.owners is None else len(np.unique(self.owners))
 
     @property
+    def text_numbers(self) -> np.ndarray:
+        """(M,) the number of the text that each of M passages is of; of texts that are read at once, their own."""
+        return np.arange(len(self)) if self.owners is None else self.owners
+
+    @property
     def cut_texts(self) -> np.ndarray:
         """(N,) bool, whether something of a text is not read; of passages, of each of their texts."""
         return self.cut if self.owners is None else np.bincount(self.owners, self.cut) > 0

@@ -370,7 +370,7 @@ def heads_alone(prepared: Prepared, task: Task, divisions: Sequence[Folds]) -> l
         parts = [replace(task, training=folds.divided(each)[0]) for folds in divisions for each in folds.predicted]
         of_parts, read = further_vectors(classifier, [part.further for part in parts])
         further, passes = iter(of_parts), passes + FORWARD * read
-    owners = np.arange(len(rows)) if rows.owners is None else rows.owners  # windows of a text have its fold
+    owners = rows.text_numbers  # windows of a text have its fold
     labels, found = np.asarray(rows.labels), []
     described = described_in(rows, task.descriptions)
     for folds in divisions:
@@ -410,8 +410,7 @@ def further_vectors(
     encoded = classifier.read(Texts(columns[0], columns[1] if len(columns) > 1 else None))
     with classifier.computing():
         vectors = sentence_vectors(classifier.model, encoded)
-    owners = np.arange(len(encoded)) if encoded.owners is None else encoded.owners
-    windows = {row: np.flatnonzero(owners == number) for number, row in enumerate(unique)}
+    windows = {row: np.flatnonzero(encoded.text_numbers == number) for number, row in enumerate(unique)}
     found = []
     for part, own in zip(parts, rows, strict=True):
         places = [windows[row] for row in own]

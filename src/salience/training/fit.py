@@ -169,7 +169,7 @@ def by_length(encoded: Encoded | None) -> Encoded | None:
     """Texts sorted by length, so that evaluation needs little padding; the windows of a text stay together."""
     if encoded is None:
         return None
-    owners = np.arange(len(encoded)) if encoded.owners is None else encoded.owners
+    owners = encoded.text_numbers
     longest = np.zeros(encoded.texts, np.int64)
     np.maximum.at(longest, owners, encoded.lengths)
     places = longest.argsort(kind="stable").argsort()[owners]
