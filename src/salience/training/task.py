@@ -84,9 +84,7 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
             return Texts([])
         texts, own, _, found, left_out[role] = read_part(source, columns, recipe.encoding, recipe.bad_rows)
         notes.extend(found)
-        if (
-            role == "validation"
-        ):  # they are put together with the training rows: what is known of these is known of all
+        if role == "validation":  # they are put together with the training rows, and know what these do
             known: dict[str, Any] = {
                 "files": [source] * len(texts), "marks": [[]] * len(texts), "ignore": [[]] * len(texts)
             }  # fmt: skip
