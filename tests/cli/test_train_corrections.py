@@ -21,15 +21,16 @@ from salience.training.task import task_of
 
 HEADER = ("text", "label", "why", "not")
 ROWS = [
-    (text, label, [int(word not in FILLER) for word in text.split()], "1" + " 0" * (len(text.split()) - 1))
+    (text, label, [int(word not in FILLER) for word in text.split()], "")
     for text, label in labelled_rows(60)
     if text.split()[0] in FILLER
 ]
+IGNORED = [[0, len(ROWS[0][0].split()[0])]]  # the first word of a row
 
 
 @pytest.fixture(scope="module")
 def marked(place):
-    return write_csv(place.folder / "marked.csv", ROWS, HEADER)
+    return write_csv(place.folder / "marked.csv", [(*ROWS[0][:3], IGNORED), *ROWS[1:]], HEADER)
 
 
 def words(classifier, encoded, row: int) -> str:
@@ -41,22 +42,31 @@ def test_further_texts_follow_the_rows_and_the_head_begins_with_them(place, mark
     plain, recipe = (Recipe(str(marked), **settings, **more) for more in ({}, {"marks": "why", "ignore": "not"}))
     without, found = (prepare(each, task_of(each, lambda line: None)) for each in (plain, recipe))
     count = len(ROWS)
-    assert len(without.training) == count + 3 and len(found.training) == 4 * count + 3
+    assert len(without.training) == count + 3 and len(found.training) == 2 * count + 2 + 3
     for row, (text, _, why, _) in enumerate(ROWS):
         own = text.split()
         assert words(found.classifier, found.training, row) == text
         deciding = [word for word, is_marked in zip(own, why, strict=True) if is_marked]
         assert words(found.classifier, found.training, count + row).split() == deciding
-        assert words(found.classifier, found.training, 2 * count + 2 * row).split() == own[1:]
-        counter = words(found.classifier, found.training, 2 * count + 2 * row + 1).split()
-        assert own[0] in counter and len(counter) > 1
+    ignored, *rest = ROWS[0][0].split()
+    bare, other = (words(found.classifier, found.training, 2 * count + number).split() for number in (0, 1))
+    assert bare == rest and ignored in other and len(other) > 1
     labels = found.training.labels
     assert np.array_equal(labels[:count], labels[count : 2 * count])
-    assert np.array_equal(labels[:count], labels[2 * count : 4 * count : 2])
-    assert (labels[:count] != labels[2 * count + 1 : 4 * count : 2]).all()
+    assert labels[2 * count] == labels[0] != labels[2 * count + 1]
     assert found.plan.steps > without.plan.steps
     first, second = (last_map(each.model).weight.detach().numpy() for each in (found, without))
     assert not np.allclose(first, second, atol=1e-3)
+
+
+def test_words_that_two_rows_ignore_are_taken_out_of_all_texts(place, tmp_path):
+    told = []
+    data = write_csv(tmp_path / "two.csv", [(*row[:2], "", IGNORED) for row in ROWS[:1] * 2] + ROWS[1:], HEADER)
+    task = task_of(Recipe(str(data), model=str(place.model), ignore="not"), told.append)
+    ignored = ROWS[0][0].split()[0]
+    assert list(task.ignored_words) == [ignored] and not len(task.further)
+    assert not any(ignored in text.split() for text in task.to_train_on.texts) and ignored in task.training.texts[0]
+    assert f'corrections: taken out of all texts to train on, because several rows ignore them: "{ignored}"' in told
 
 
 def test_a_run_says_so_and_is_repeated_by_its_recipe(place, marked, salience, tmp_path):

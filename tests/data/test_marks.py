@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salience.data.corrections import further_texts, inserted, together, without, without_phrases
+from salience.data.corrections import agreed_words, further_texts, inserted, together, without, without_phrases
 from salience.data.marks import Mark, marks_in, overlap
 from salience.data.texts import Texts
 
@@ -109,6 +109,18 @@ def test_a_text_of_ignored_words_alone_gives_no_empty_text():
     assert len(further_texts(rows, ["bad", "good"])) == 0  # and no row has another label
 
 
+def test_words_that_two_rows_ignore_and_none_marks_as_deciding_are_agreed_on():
+    """Neighbouring words are one phrase; one that is taken out of all texts has no counterexamples."""
+    rows = Texts(
+        ["Seen on BBC News: dull", "(BBC news) fine film", "a film", "dull film", "so dull"], labels=[0, 1, 1, 0, 0],
+        marks=[[], [Mark(16, 20)], [], [], []],
+        ignore=[[Mark(8, 17)], [Mark(0, 4), Mark(5, 10)], [Mark(2, 6)], [Mark(5, 9)], [Mark(3, 7)]],
+    )  # fmt: skip
+    assert agreed_words(rows) == ["bbc news"]  # "film" decides in a row, and one row alone ignores "dull"
+    found = further_texts(rows, ["bad", "good"], ["BBC  NEWS"])
+    assert (found.texts[0], *found.texts[1::2]) == ("film", "a", "dull", "so") and len(found) == 7
+
+
 def test_words_that_are_marked_by_the_name_of_one_of_several_labels_are_texts_of_this_label():
     marks = [[Mark(0, 4, "joy"), Mark(5, 9, "fear"), Mark(10, 14, "joy")], [Mark(0, 3)]]
     rows = Texts(["glad dark glad end", "the end"], labels=[[1, 1, 0], [0, 1, 1]], marks=marks)
@@ -131,3 +143,4 @@ def test_phrases_are_taken_out_in_any_case_and_as_whole_words():
     given = Texts(["BREAKING  news: rain", "breakings here", "Breaking news", "(breaking) rain"])
     found = without_phrases(given, ["breaking news", "breaking"])
     assert found.texts == [": rain", "breakings here", "Breaking news", "() rain"]
+    assert without_phrases(Texts(["北京BBC电视台很好"]), ["bbc", "很"]).texts == ["北京电视台好"]

@@ -6,26 +6,36 @@
 - *Counterexamples* for words that must not count: the row without them, and a row of another label with them.
   (Teso and Kersting, 2019, arXiv:1805.08578, Sec. 3, put other words in their place.)
 
+Words that several rows ignore are taken out of all texts in place of that: a shortcut stands in more rows than a
+person looks at.
+
 docs/howto/correct.md compares them with other uses of the same marks.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+import regex
 
 from salience.data.marks import MARKED, Mark
 from salience.data.texts import Texts
+from salience.data.words import UNSPACED
 
+AGREED = 2  # rows that ignore the same words, from which on these are taken out of all texts
 Labelled = tuple[list[str], np.ndarray]  # a text, or both texts of a pair, and the label, or 0 and 1 (C,)
 
 
-def further_texts(texts: Texts, names: Sequence[str]) -> Texts:
-    """The texts, with labels of these `names`, that the marks in N labelled texts give; always the same ones."""
-    found = [*marked_words(texts, names), *counterexamples(texts)]
+def further_texts(texts: Texts, names: Sequence[str], taken_out: Sequence[str] = ()) -> Texts:
+    """The texts, with labels of these `names`, that the marks in N labelled texts give; always the same ones.
+
+    Phrases that are `taken_out` of all texts need no counterexamples.
+    """
+    found = [*marked_words(texts, names), *counterexamples(texts, taken_out)]
     columns = [[row[part] for row, _ in found] for part in range(len(texts.columns))]
     labels = np.array([label for _, label in found], np.int64).reshape(-1, *texts.known_labels.shape[1:])
     return Texts(columns[0], columns[1] if len(columns) > 1 else None, labels=labels)
@@ -46,17 +56,19 @@ def marked_words(texts: Texts, names: Sequence[str]) -> Iterator[Labelled]:
             yield [together(text, part) if part else text for text, part in zip(row, parts, strict=True)], of_name
 
 
-def counterexamples(texts: Texts) -> Iterator[Labelled]:
+def counterexamples(texts: Texts, taken_out: Sequence[str] = ()) -> Iterator[Labelled]:
     """Of each text with words that must not count: the text without them, and a text of another label with them.
 
     A text that has no other words, and the second one where all labels are equal, are left out.
     """
     labels, random = texts.known_labels, np.random.default_rng(0)
+    needless = {" ".join(words.lower().split()) for words in taken_out}
     for number, marks in enumerate(texts.ignore or []):
+        row = [column[number] for column in texts.columns]
+        marks = [mark for mark in joined(marks, row) if plain(mark, row) not in needless]
         if not marks:
             continue
-        parts = [[mark for mark in marks if mark.second == (place > 0)] for place in range(len(texts.columns))]
-        row = [column[number] for column in texts.columns]
+        parts = [[mark for mark in marks if mark.second == (place > 0)] for place in range(len(row))]
         bare = [without(text, part) for text, part in zip(row, parts, strict=True)]
         if all(bare):
             yield bare, labels[number]
@@ -68,6 +80,36 @@ def counterexamples(texts: Texts) -> Iterator[Labelled]:
                 for column, text, part in zip(texts.columns, row, parts, strict=True)
             ]
             yield with_them, labels[other]
+
+
+def agreed_words(texts: Texts) -> list[str]:
+    """The words and phrases that at least `AGREED` of the texts ignore, and that decide in none, in lower case."""
+    rows = list(zip(*texts.columns, strict=True))
+    ignored = Counter(
+        words for row, marks in zip(rows, texts.ignore or [], strict=False)
+        for words in {plain(mark, row) for mark in joined(marks, row)} if words
+    )  # fmt: skip
+    deciding = [row[mark.second][mark.start : mark.end] for row, marks in zip(rows, texts.marks or [], strict=False)
+                for mark in joined(marks, row)]  # fmt: skip
+    agreed = [words for words, count in ignored.items() if count >= AGREED]
+    return [words for words in agreed if not any(map(pattern([words]).search, deciding))]
+
+
+def joined(marks: Sequence[Mark], row: Sequence[str]) -> list[Mark]:
+    """The marks of a text, or of both texts of a pair; those with nothing but white space between them are one."""
+    found = list[Mark]()
+    for mark in sorted(marks, key=lambda mark: (mark.second, mark.start)):
+        last = found[-1] if found else None
+        if last and last.second == mark.second and not row[mark.second][last.end : mark.start].strip():
+            found[-1] = last._replace(end=max(last.end, mark.end))
+        else:
+            found.append(mark)
+    return found
+
+
+def plain(mark: Mark, row: Sequence[str]) -> str:
+    """Marked words in lower case, without signs before and behind them."""
+    return " ".join(re.sub(r"^\W+|\W+$", "", row[mark.second][mark.start : mark.end]).lower().split())
 
 
 def together(text: str, marks: Sequence[Mark]) -> str:
@@ -100,8 +142,7 @@ def without_phrases(texts: Texts, phrases: Sequence[str]) -> Texts:
     """The texts without some words or phrases, in any case of letters. One that has no other words stays as it is."""
     if not phrases:
         return texts
-    written = (r"\s+".join(map(re.escape, phrase.split())) for phrase in sorted(phrases, key=len, reverse=True))
-    wanted = re.compile(rf"(?<!\w)(?:{'|'.join(written)})(?!\w)", re.IGNORECASE)
+    wanted = pattern(phrases)
 
     def bare(text: str) -> str:
         found = [Mark(*match.span()) for match in wanted.finditer(text)]
@@ -109,3 +150,10 @@ def without_phrases(texts: Texts, phrases: Sequence[str]) -> Texts:
 
     columns = [list(map(bare, column)) for column in texts.columns]
     return replace(texts, texts=columns[0], second=columns[1] if len(columns) > 1 else None)
+
+
+def pattern(phrases: Sequence[str]) -> regex.Pattern:
+    """What finds words or phrases, as whole words, in any case of letters and with any white space between words."""
+    written = (r"\s+".join(map(regex.escape, phrase.split())) for phrase in sorted(phrases, key=len, reverse=True))
+    letter = rf"[\w--{UNSPACED.pattern}]"  # where no spaces stand between words, each sign can begin one
+    return regex.compile(rf"(?<!{letter})(?:{'|'.join(written)})(?!{letter})", regex.IGNORECASE | regex.V1)

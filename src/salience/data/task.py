@@ -97,7 +97,7 @@ class Task:
     def further(self) -> Texts:
         """The texts that the marks of the training texts give; see `salience.data.corrections`."""
         marked = self.training.marks is not None or self.training.ignore is not None
-        return further_texts(self.training, self.labels) if marked else Texts([])
+        return further_texts(self.training, self.labels, self.ignored_words) if marked else Texts([])
 
     @property
     def to_train_on(self) -> Texts:

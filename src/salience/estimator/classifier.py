@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from salience.classify import TextClassifier, load
+from salience.data.corrections import agreed_words
 from salience.data.splitting import default_share, group_numbers, split
 from salience.data.task import Task
 from salience.data.texts import Texts, TextsLike
@@ -206,7 +207,8 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         labelled = replace(texts, labels=numbers, groups=as_groups(groups, len(texts)), rows=rows)
         labelled = with_marks_given(labelled, names, {"marks": marks, "ignore": ignore})
         training, held_out = parted(labelled, recipe, names)
-        task = Task(names, labelled.take(training), labelled.take(held_out))
+        known = labelled.take(training)
+        task = Task(names, known, labelled.take(held_out), ignored_words=agreed_words(known))
         with restored_generators(), TemporaryDirectory() as checkpoints:
             prepared = prepare(recipe, task, logger.info, method=method)
             folds = plan_estimate(prepared, task, logger.info)

@@ -13,6 +13,7 @@ import numpy as np
 
 from salience.classify import load
 from salience.data.columns import choose_as_trained
+from salience.data.corrections import agreed_words
 from salience.data.labels import check_labels, encode, names_of
 from salience.data.reading import column_names, stream
 from salience.data.splitting import contradictions, default_share, draw, group_numbers, shared_rows, split
@@ -121,8 +122,14 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         descriptions = label_descriptions(recipe.label_descriptions, names, several=task.multi_label)
         notes.append(f"label descriptions: {counted(len(descriptions), 'text')} to train on beside the rows")
         task = replace(task, descriptions=descriptions)
-    if recipe.ignore_words is not None:
-        task = replace(task, ignored_words=read_phrases(recipe.ignore_words))
+    ignored_words = [] if recipe.ignore_words is None else read_phrases(recipe.ignore_words)
+    if agreed := agreed_words(training):
+        ignored_words += agreed
+        notes.append(
+            f"corrections: taken out of all texts to train on, because several rows ignore them: "
+            f"{listed(map(quoted, agreed), 5)}"
+        )
+    task = replace(task, ignored_words=ignored_words)
     if len(task.further):
         notes.append(f"corrections: {counted(len(task.further), 'further text')} of marked words to train on")
     for line in notes:
