@@ -62,6 +62,7 @@ def test_words_that_no_white_space_parts_are_shown_and_written_so():
     shown = own._repr_html_()
     assert '<div dir="auto">' in shown and "> <" not in shown.split("京")[0].split("东")[1] and "京</span> <" in shown
     assert explanation_line(own).plain.split(": ")[1] == "*东*京 is 好"
+    assert explanation_line(own).plain == f"  {own}" and str(Explanations([own, own])) == f"{own}\n{own}"
     row = as_json(own)
     assert (
         row["joined"] == [1] and explanation_of(row).joined == {1} and "joined" not in as_json(replace(own, joined=()))

@@ -14,7 +14,6 @@ docs/howto/correct.md compares them with other uses of the same marks.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ import regex
 
 from salience.data.marks import MARKED, Mark
 from salience.data.texts import Texts
-from salience.data.words import UNSPACED
+from salience.data.words import UNSPACED, plain_word
 
 AGREED = 2  # rows that ignore the same words, from which on these are taken out of all texts
 Labelled = tuple[list[str], np.ndarray]  # a text, or both texts of a pair, and the label, or 0 and 1 (C,)
@@ -109,7 +108,7 @@ def joined(marks: Sequence[Mark], row: Sequence[str]) -> list[Mark]:
 
 def plain(mark: Mark, row: Sequence[str]) -> str:
     """Marked words in lower case, without signs before and behind them."""
-    return " ".join(re.sub(r"^\W+|\W+$", "", row[mark.second][mark.start : mark.end]).lower().split())
+    return " ".join(plain_word(row[mark.second][mark.start : mark.end]).split())
 
 
 def together(text: str, marks: Sequence[Mark]) -> str:

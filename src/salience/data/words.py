@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from threading import Lock
 from typing import Any
+from unicodedata import category
 
 import regex
 
@@ -21,6 +22,12 @@ Segmenter = Callable[[str], Iterable[str]]  # the words of a text as texts, such
 UNSPACED = regex.compile(r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Line_Break=Complex_Context}]")
 BOUNDARY = regex.compile(r"\b", regex.WORD)  # of words by the rules of Unicode
 CHARACTER = regex.compile(r"\X")  # a grapheme cluster
+
+
+def plain_word(word: str) -> str:
+    """A word in lower case without punctuation and symbols around it; empty if it consists of nothing else."""
+    letters = [index for index, letter in enumerate(word) if category(letter)[0] not in "PSZC"]
+    return word[letters[0] : letters[-1] + 1].lower() if letters else ""
 
 
 def spaced_spans(text: str) -> list[Span]:

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
-from unicodedata import category
 
 import numpy as np
 
+from salience.data.words import plain_word
 from salience.errors import InputError, one_line
 from salience.explainers.explanation import Explanation
 
@@ -58,12 +58,6 @@ def scores_by_word(explanation: Explanation, explainer: str) -> dict[str, float]
 def finite_scores(explanation: Explanation, explainer: str) -> np.ndarray:
     """The scores of the words (W,), those that are not numbers as 0."""
     return np.nan_to_num(explanation.scores[explainer], posinf=0, neginf=0)
-
-
-def plain_word(word: str) -> str:
-    """A word in lower case without punctuation and symbols around it; empty if it consists of nothing else."""
-    letters = [index for index, letter in enumerate(word) if category(letter)[0] not in "PSZC"]
-    return word[letters[0] : letters[-1] + 1].lower() if letters else ""
 
 
 @dataclass(frozen=True)

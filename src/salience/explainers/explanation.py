@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from salience.errors import printable
 from salience.templating import render
+
+DECISIVE = 3  # words marked in a text that is printed
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,31 @@ class Explanation:
         if self.decided is None:
             return None if self.gold is None else self.gold == self.predicted
         return None if self.golds is None else (self.target in self.golds) == self.is_predicted
+
+    def marked(self) -> list[tuple[str, bool]]:
+        """`label (probability, right or wrong): text` in parts, and which of them are decisive words.
+
+        Those have the `DECISIVE` highest scores above 0 of the first explainer. No part controls a terminal.
+        """
+        predicted, names = self.predicted, [printable(label) for label in self.labels]
+        label = names[predicted] if self.is_predicted else f"not {names[predicted]}"
+        verdict = "" if self.right is None else ", right" if self.right else ", wrong"
+        if self.right is False and self.gold is not None:
+            verdict += f", it is {names[self.gold]}"
+        first = f"{label} ({self.probabilities[predicted]:.2f}{verdict}): "
+        if self.target != predicted:
+            first += f"[for {names[self.target]}] "
+        scores = next(iter(self.scores.values()))
+        decisive = {index for index in np.argsort(-scores, kind="stable")[:DECISIVE].tolist() if scores[index] > 0}
+        parts = [(first, False)]
+        for index, (space, word) in enumerate(zip(self.spaces, map(printable, self.words), strict=True)):
+            parts.append((space + ("| " if index == self.second else ""), False))
+            parts.append((f"*{word}*", True) if index in decisive else (word, False))
+        return parts
+
+    def __str__(self) -> str:
+        """The label, and the text with its decisive words between asterisks."""
+        return "".join(part for part, _ in self.marked())
 
     def _repr_html_(self) -> str:
         """In a notebook: the label, and the words with a colour as strong as their score."""
@@ -146,7 +174,10 @@ def _numbers(values: Any) -> np.ndarray:
 
 
 class Explanations(list[Explanation]):
-    """A list of explanations, all of which a notebook draws."""
+    """A list of explanations, all of which `print` writes and a notebook draws."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
 
     def _repr_html_(self) -> str | None:
         """Without explanations None: a notebook then shows the empty list as text."""

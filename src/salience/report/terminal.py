@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 from rich.text import Text
 
@@ -14,8 +13,6 @@ from salience.errors import printable
 from salience.explainers.explanation import Explanation
 from salience.scores.labels import labels_in
 from salience.work import hidden
-
-DECISIVE = 3  # words marked in a text
 
 
 def literal(text: str, style: str = "") -> Text:
@@ -65,24 +62,8 @@ def score_table(rows: str, models: Mapping[str, dict]) -> Table:
 
 
 def explanation_line(explanation: Explanation) -> Text:
-    """`label (probability, right or wrong): text` with the decisive words marked.
-
-    Shown are the scores of the first explainer. Marked are the words with the highest scores above 0.
-    """
-    predicted, names = explanation.predicted, [printable(label) for label in explanation.labels]
-    label = names[predicted] if explanation.is_predicted else f"not {names[predicted]}"
-    verdict = "" if explanation.right is None else ", right" if explanation.right else ", wrong"
-    if explanation.right is False and explanation.gold is not None:
-        verdict += f", it is {names[explanation.gold]}"
-    line = Text(f"  {label} ({explanation.probabilities[predicted]:.2f}{verdict}): ")
-    if explanation.target != predicted:
-        line.append(f"[for {names[explanation.target]}] ")
-    scores = next(iter(explanation.scores.values()))
-    decisive = {index for index in np.argsort(-scores, kind="stable")[:DECISIVE].tolist() if scores[index] > 0}
-    spaces = [*explanation.spaces[1:], ""]
-    for index, word in enumerate(map(printable, explanation.words)):
-        if index == explanation.second:
-            line.append("| ")
-        line.append(f"*{word}*" if index in decisive else word, style="bold yellow" if index in decisive else "")
-        line.append(spaces[index])
+    """`label (probability, right or wrong): text` with the decisive words of the first explainer marked."""
+    line = Text("  ")
+    for part, is_decisive in explanation.marked():
+        line.append(part, style="bold yellow" if is_decisive else "")
     return line
