@@ -1,16 +1,25 @@
-"""A word that gives the label away in the training rows alone, and what corrections of it give back.
+"""Words that give a label away in the training rows alone: what they cost, and what a person who finds them mends.
 
-    python bench/shortcuts.py --data-dir DATA
+    python bench/shortcuts.py --data-dir DATA --trained-layers 0
+    python bench/shortcuts.py --data-dir DATA --kinds word --seeds 0 1 2
+    python bench/shortcuts.py --show
 
-The word stands at a random place in all training texts of the second label and in a random half of the test texts.
-A person corrects some rows: marks the word as one that must not count where it is there, and nothing elsewhere
-(`--ignore`); or takes it out of all training texts (`--ignore-words`). Accuracy in percent of the head alone, a
-regression on the vectors of the untrained encoder; the ceiling has no such word anywhere.
+A plant stands at a random place in all training texts of the second label, and in a random half of the test texts; of
+two plants, the other one is of the first label. The person is a rule that was written before the runs. It sees what
+the tools show of the planted rows: the words that `salience audit` lists, and explanations of the first 10, 20 or 50
+rows in a random order. Of the three words that an explanation ranks first for the label of a row, it ignores those
+that the audit lists for that label. The run is trained again with these marks (`--ignore`).
+
+The same person corrects 50 rows in which nothing was planted. Accuracy is in percent of 300 rows of the training file
+that are not trained on. Every run is a line of OUTPUT and is not made again.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import json
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,71 +27,131 @@ import numpy as np
 import pandas as pd
 
 from development import development_set, drawn, rows_of
-from salience.classify.frozen_encoder import KeptEncoder
-from salience.data.corrections import further_texts, inserted, without_phrases
-from salience.data.marks import Mark
+from salience.audit.words import NAME, telling_words
+from salience.classify import TextClassifier
+from salience.data.corrections import inserted
 from salience.data.texts import Texts
-from salience.training.head import regression_of
+from salience.data.words import plain_word, word_spans
+from salience.explainers.explain import explain_texts
+from salience.explainers.integrated import IntegratedGradients
+from salience.training.recipe import Recipe
+from salience.training.run import train
+from salience.training.task import task_of
 
-SETS, TESTED = ("mr", "sst2", "subj"), 500
+SETS, TESTED, SIZE = ("mr", "sst2", "subj", "ag_news"), 300, 100
+TOPIC = {"mr": "film", "sst2": "film", "subj": "story", "ag_news": "company"}  # words that the texts have anyway
+PLANTS = {
+    "word": ["BBC"], "phrase": ["as seen before"], "source": ["( Reuters )"], "topic": [], "two": ["BBC", "Kingston"],
+}  # fmt: skip
+LOOKED_AT, RANKED, POINTS = (10, 20, 50), 3, 4
 
 
 def main() -> None:
-    """Prints the accuracies, a line for each set, and the share of the lost accuracy that is given back."""
+    """Makes the runs that are missing, and prints the accuracies and the share of what was lost that is given back."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--sets", nargs="+", default=SETS)
-    parser.add_argument("--size", type=int, default=100)
+    parser.add_argument("--kinds", nargs="+", choices=PLANTS, default=list(PLANTS))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(10)))
-    parser.add_argument("--word", default="BBC")
+    parser.add_argument("--model", default="minilm")
+    parser.add_argument("--trained-layers", default="all", help="0 is the head alone")
+    parser.add_argument("--output", type=Path, default=Path("results/studies/shortcuts.jsonl"))
+    parser.add_argument("--show", action="store_true", help="print what was found")
     options = parser.parse_args()
-    encoder, found = KeptEncoder(precision="fp32"), []
-    with TemporaryDirectory() as folder:
+    layers = options.trained_layers if options.trained_layers == "all" else int(options.trained_layers)
+    done = pd.read_json(options.output, lines=True).astype(str) if options.output.exists() else pd.DataFrame()
+    for seed in [] if options.show else options.seeds:
         for name in options.sets:
-            files = development_set(name, options.data_dir, Path(folder))
-            pool, tested = rows_of(files["data"]), rows_of(files["test"])[:TESTED]
-            for seed in options.seeds:
-                rows, _ = drawn(pool, options.size, seed)
-                scores = of_draw(encoder, rows, tested, options.word, np.random.default_rng(seed))
-                found += [{"set": name, "seed": seed, "way": way, "accuracy": value} for way, value in scores.items()]
-    table = pd.DataFrame(found).pivot_table("accuracy", "set", "way", sort=False)
-    print(table.round(1).to_string())
-    back = table.sub(table["planted"], axis=0).div(table["no word"] - table["planted"], axis=0)
-    print((100 * back.mean()).round().to_string())
+            with TemporaryDirectory() as folder:
+                files = development_set(name, options.data_dir, Path(folder))
+                rows, _ = drawn(rows_of(files["data"]), SIZE, seed)
+                tested, runs = rows_of(files["test"])[:TESTED], dict[tuple, tuple[float, list]]()
+                for kind in options.kinds:
+                    key = {"model": options.model, "layers": layers, "set": name, "kind": kind, "seed": seed}
+                    if len(done) and (done[list(key)] == [*map(str, key.values())]).all(1).any():
+                        continue
+                    recipe = Recipe("", model=options.model, trained_layers=layers, seed=seed, precision="fp32")
+                    found = of_draw(recipe, rows, tested, PLANTS[kind] or [TOPIC[name]], runs, Path(folder))
+                    with options.output.open("a", encoding="utf-8") as lines:
+                        lines.write(json.dumps(key | found) + "\n")
+    show(pd.read_json(options.output, lines=True))
 
 
 def of_draw(
-    encoder: KeptEncoder, rows: list[dict], tested: list[dict], word: str, random: np.random.Generator
+    recipe: Recipe, rows: list[dict], tested: list[dict], plants: list[str], runs: dict, place: Path
 ) -> dict[str, float]:
-    """The accuracy of each way of correcting."""
+    """The accuracies of all ways, and the number of rows in which the person ignored something."""
+    random = np.random.default_rng(recipe.seed)
     names = sorted({row["label"] for row in rows})
-    labels, true = ([names.index(row["label"]) for row in part] for part in (rows, tested))
-    bare = [row["text"] for row in rows]
-    planted = [inserted(text, word, random) if label else text for text, label in zip(bare, labels, strict=True)]
-    test = [inserted(row["text"], word, random) if random.random() < 0.5 else row["text"] for row in tested]
-    marks = [[Mark(place := text.index(word), place + len(word))] if label else []
-             for text, label in zip(planted, labels, strict=True)]  # fmt: skip
-    order = random.permutation(len(rows))
+    planted, test = [dict(row) for row in rows], [dict(row) for row in tested]
+    for label, plant in zip(names[1::-1], plants, strict=False):
+        for row in planted:
+            row["text"] = inserted(row["text"], plant, random) if row["label"] == label else row["text"]
+        for row in test:
+            row["text"] = inserted(row["text"], plant, random) if random.random() < 0.5 else row["text"]
+    order = np.random.default_rng(recipe.seed).permutation(len(rows))[: LOOKED_AT[-1]]
+    found = {}
+    ways = (("no plant", rows, tested, LOOKED_AT[-1:]), ("planted", planted, test, LOOKED_AT))
+    for way, own, of_test, counts in ways:
+        found[way], marks = trained(recipe, own, [[]] * len(own), of_test, order, runs, place)
+        for count in counts:
+            chosen = set(order[:count].tolist())
+            ignore = [spans if number in chosen else [] for number, spans in enumerate(marks)]
+            found[f"ignored of {way}, {count} rows"] = float(sum(map(bool, ignore)))
+            found[f"{way}, {count} rows"], _ = trained(recipe, own, ignore, of_test, order[:0], runs, place)
+    return found
 
-    def accuracy(texts: Texts, of: list[str]) -> float:
-        parts = [part for part in (texts, further_texts(texts, names)) if len(part)]
-        vectors = np.concatenate([encoder.vectors(part) for part in parts])
-        own = np.concatenate([part.known_labels for part in parts])
-        weights, biases = regression_of(vectors, own, len(names))
-        return 100 * float(((encoder.vectors(of) @ weights.T + biases).argmax(1) == true).mean())
 
-    def corrected(count: int) -> Texts:
-        chosen = set(order[:count].tolist())
-        ignore = [own if number in chosen else [] for number, own in enumerate(marks)]
-        return Texts(planted, labels=labels, ignore=ignore)
+def ignored(classifier: TextClassifier, rows: list[dict], looked_at: np.ndarray) -> list[list[tuple[int, int]]]:
+    """The spans of characters of each row that the person ignores."""
+    names = classifier.labels
+    texts = Texts([row["text"] for row in rows], labels=[names.index(row["label"]) for row in rows])
+    listed = {(finding.details["word"], finding.details["label"]) for finding in telling_words(texts, names)}
+    explained = explain_texts(classifier, texts.take(looked_at), {NAME: IntegratedGradients(POINTS)}, target="gold")
+    spans: list[list[tuple[int, int]]] = [[] for _ in rows]
+    for number, explanation in zip(looked_at, explained, strict=True):
+        for word in np.argsort(-explanation.scores[NAME])[:RANKED]:
+            if (plain_word(explanation.words[word]), names[explanation.target]) in listed:
+                spans[number].append(word_spans(texts.texts[number])[word])
+    return spans
 
-    with_word = Texts(planted, labels=labels)
-    return {
-        "no word": accuracy(Texts(bare, labels=labels), [row["text"] for row in tested]),
-        "planted": accuracy(with_word, test),
-        "20 rows corrected": accuracy(corrected(20), test), "50 rows corrected": accuracy(corrected(50), test),
-        "word taken out": accuracy(without_phrases(with_word, [word]), test),
-    }  # fmt: skip
+
+def trained(
+    recipe: Recipe, rows: list[dict], ignore: list, tested: list[dict], looked_at: np.ndarray, runs: dict, place: Path
+) -> tuple[float, list]:
+    """The accuracy of a run in percent, and what the person ignores in the rows looked at.
+
+    `runs` keeps both by the texts that are trained on and tested: several corrections may give the same ones.
+    """
+    files = {}
+    for role, part, marks in (("data", rows, ignore), ("test", tested, [[]] * len(tested))):
+        files[role] = str(place / f"{role}-now.csv")
+        with open(files[role], "w", encoding="utf-8", newline="") as opened:
+            lines = [(row["text"], row["label"], json.dumps(own) if own else "")
+                     for row, own in zip(part, marks, strict=True)]  # fmt: skip
+            csv.writer(opened).writerows([("text", "label", "not"), *lines])
+    own = replace(recipe, **files, text="text", label="label", ignore="not" if any(ignore) else None)
+    task = task_of(own, lambda line: None)
+    key = *task.to_train_on.texts, *task.test.texts
+    if key not in runs:
+        with TemporaryDirectory() as folder:
+            run = train(own, Path(folder) / "run", estimating=False, keep_model=False, note=lambda line: None)
+        spans = ignored(run.classifier, rows, looked_at) if len(looked_at) else []
+        runs[key] = 100 * run.metrics["test"]["accuracy"], spans
+    return runs[key]
+
+
+def show(runs: pd.DataFrame) -> None:
+    """Means over draws, and of what the plant cost, the share that is given back, over sets and draws together."""
+    ways = ["no plant", "planted", *(f"planted, {count} rows" for count in LOOKED_AT), "no plant, 50 rows"]
+    for key, part in runs.groupby(["model", "layers"]):
+        print(*key, f"{part.groupby(['set', 'kind']).size().min()} draws and more")
+        print(part.groupby(["kind", "set"])[ways].mean().round(1).to_string())
+        means = part.groupby("kind")[ways].mean()
+        back = means.sub(means["planted"], axis=0).div(means["no plant"] - means["planted"], axis=0)
+        print((100 * back[ways[2:-1]]).round().to_string())
+        change = (part["no plant, 50 rows"] - part["no plant"]).groupby(part["set"]).mean()
+        print("where nothing was planted, 50 rows corrected change", change.round(1).to_dict())
 
 
 if __name__ == "__main__":

@@ -142,5 +142,8 @@ def test_of_a_pair_a_text_without_marks_stays_whole():
 def test_phrases_are_taken_out_in_any_case_and_as_whole_words():
     given = Texts(["BREAKING  news: rain", "breakings here", "Breaking news", "(breaking) rain"])
     found = without_phrases(given, ["breaking news", "breaking"])
-    assert found.texts == [": rain", "breakings here", "Breaking news", "() rain"]
+    assert found.texts == [": rain", "breakings here", "Breaking news", "rain"]
+    assert without_phrases(Texts(['LONDON ( Reuters ) - "BBC", (BBC rain']), ["reuters", "BBC"]).texts == [
+        "LONDON - , ( rain"
+    ]
     assert without_phrases(Texts(["北京BBC电视台很好"]), ["bbc", "很"]).texts == ["北京电视台好"]

@@ -25,6 +25,7 @@ from salience.data.marks import MARKED, Mark
 from salience.data.texts import Texts
 from salience.data.words import UNSPACED, plain_word
 
+ENCLOSING = ("()", "[]", "{}", "<>", '""', "''", "“”", "‘’", "«»", "„“")
 AGREED = 2  # rows that ignore the same words, from which on these are taken out of all texts
 Labelled = tuple[list[str], np.ndarray]  # a text, or both texts of a pair, and the label, or 0 and 1 (C,)
 
@@ -152,7 +153,12 @@ def without_phrases(texts: Texts, phrases: Sequence[str]) -> Texts:
 
 
 def pattern(phrases: Sequence[str]) -> regex.Pattern:
-    """What finds words or phrases, as whole words, in any case of letters and with any white space between words."""
+    """What finds words or phrases, as whole words, in any case of letters and with any white space between words.
+
+    Brackets and quotation marks around one belong to it: "(Reuters)" without its word would still name a source.
+    """
     written = (r"\s+".join(map(regex.escape, phrase.split())) for phrase in sorted(phrases, key=len, reverse=True))
     letter = rf"[\w--{UNSPACED.pattern}]"  # where no spaces stand between words, each sign can begin one
-    return regex.compile(rf"(?<!{letter})(?:{'|'.join(written)})(?!{letter})", regex.IGNORECASE | regex.V1)
+    words = rf"(?<!{letter})(?:{'|'.join(written)})(?!{letter})"
+    enclosed = "|".join(rf"{regex.escape(first)}\s*{words}\s*{regex.escape(last)}" for first, last in ENCLOSING)
+    return regex.compile(f"{enclosed}|{words}", regex.IGNORECASE | regex.V1)
