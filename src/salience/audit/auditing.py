@@ -121,6 +121,8 @@ def of_run(run: str, data: str, task: Task) -> Predictions:
     if not all((place / name).is_file() for name in OUT_OF_FOLD):
         raise InputError(f"{run} has no estimate: train it with --estimate folds:5, or leave out --run")
     recipe = read_recipe(place / RECIPE)
+    if recipe.get("corrections"):
+        raise InputError(f"{run} was trained with --corrections, and not on {data} as it is: leave out --run")
     sums = recipe.get("checksums") or {}
     if not Path(data).is_file() or sums.get(str(recipe.get("data"))) != sha256_of(data):
         raise InputError(f"{run} was not made from {data} as it is now (its SHA-256 differs): leave out --run")

@@ -41,7 +41,7 @@ def train(
     empty_label: Annotated[str | None, of_recipe("error or none.", DATA, hidden=True)] = None,
     group: Annotated[str | None, of_recipe("Column of groups that are not divided.", DATA, "COLUMN")] = None,
     encoding: options.DataEncoding = None,
-    bad_rows: options.BadRows = None,
+    bad_rows: Annotated[str | None, of_recipe("error or skip.", DATA, hidden=True)] = None,
     estimate: Annotated[str | None, of_recipe("Scores on new rows: none, holdout, folds:K.", SCORES)] = None,
     target_precision: Annotated[float | None, of_recipe("Precision below which predict abstains.", SCORES)] = None,
     model: Annotated[str | None, of_recipe("minilm, a folder, a hub name, or attention:dot.", MODEL)] = None,
@@ -67,6 +67,7 @@ def train(
     ignore: Annotated[
         str | None, of_recipe("Column of words that must not count.", DATA, "COLUMN", hidden=True)
     ] = None,
+    corrections: Annotated[str | None, of_recipe("Rows that salience correct has saved.", DATA, "FILE")] = None,
     ignore_words: Annotated[str | None, of_recipe("Words to ignore, one a line.", DATA, "FILE", hidden=True)] = None,
     seed: options.AnySeed = None,
     precision: options.TrainingPrecision = None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations, count
@@ -73,6 +73,8 @@ class Task:
             none of them is drawn, held out, or counted.
         left_out: the number of rows without a text or a label in the files of the parts that have such rows, by part.
         ignored_words: words and phrases that are taken out of all texts to train on.
+        before: what was known of each corrected text, or pair, before the corrections, by the text without the space
+            around it; see `salience.data.corrected`.
         taught: (N, C) the probabilities of the labels of the training texts, of which the labels are the decisions;
             they are learnt in place of these. None where people have labelled the texts.
     """
@@ -86,6 +88,7 @@ class Task:
     descriptions: Texts = field(default_factory=lambda: Texts([]))
     left_out: Mapping[str, int] = field(default_factory=dict)
     ignored_words: Sequence[str] = ()
+    before: Mapping[tuple[str, ...], Mapping[str, Any]] = field(default_factory=dict)
     taught: np.ndarray | None = None
 
     @property
@@ -306,15 +309,16 @@ def collect(
 
 
 def with_marks(
-    texts: Texts, labels: Sequence[Label], values: Mapping[str, Sequence[Any]], columns: Columns, source: str
-) -> Texts:
-    """The texts of a file with the marks that its columns have, as `Mark`s.
+    texts: Texts, labels: Sequence[Label], values: Mapping[str, Sequence[Any]], columns: Columns, source: str,
+    known: Collection[str] = (),
+) -> Texts:  # fmt: skip
+    """The texts of a file with the marks that its columns have, as `Mark`s; `known` are labels that no row may have.
 
     Raises:
         InputError: a value is none of marks, or a word is marked as deciding and as one that must not count.
     """
     of_rows = [(label,) if isinstance(label, str) else label for label in labels]
-    names, numbers = {name for label in of_rows for name in label}, texts.rows or []
+    names, numbers = {*known, *(name for label in of_rows for name in label)}, texts.rows or []
     columns_of_texts = [name for name in (columns.text, columns.text_pair) if name is not None]
     rows = [dict(zip(columns_of_texts, row, strict=True)) for row in zip(*texts.columns, strict=True)]
     found: dict[str, Any] = {}

@@ -164,6 +164,10 @@ class DataSettings:
     ignore_words: str | None = setting(
         None, TEXT, "file of words and phrases, one a line, that are taken out of all texts to train on", "none"
     )
+    corrections: str | None = setting(
+        None, TEXT, "file of corrected rows, as the page of salience correct saves it: their labels and marks take "
+        "the place of those of the rows with the same texts, and further texts are added", "none",
+    )  # fmt: skip
     encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
     empty_label: str = setting(
         "error", one_of("error", "none"), "what an empty label of texts with several labels is: an error, or no label"
@@ -405,6 +409,7 @@ class Recipe(DataSettings):
             "--label-descriptions": self.label_descriptions is not None,
             f"--marks {self.marks}": self.marks is not None,
             f"--ignore {self.ignore}": self.ignore is not None,
+            f"--corrections {self.corrections}": self.corrections is not None,
             f"--trained-layers {self.trained_layers}": self.trained_layers == 0,
             f"--effort {self.effort}": self.effort is not None,
             f"--set contrastive={self.contrastive}": bool(self.contrastive),

@@ -13,10 +13,11 @@ import numpy as np
 
 from salience.classify import load
 from salience.data.columns import choose_as_trained
+from salience.data.corrected import Correction, Key, with_corrections
 from salience.data.corrections import agreed_words
-from salience.data.labels import check_labels, encode, names_of
+from salience.data.labels import check_labels, encode, names_of, separate
 from salience.data.reading import column_names, stream
-from salience.data.splitting import contradictions, default_share, draw, group_numbers, shared_rows, split
+from salience.data.splitting import contradictions, default_share, draw, group_numbers, shared_rows, split, stripped
 from salience.data.task import (
     Part,
     Task,
@@ -52,7 +53,7 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         InputError: the data are at fault; names file and row.
     """
     notes: list[str] = []
-    taught = None
+    taught, corrections = None, dict[Key, Correction]()
     if recipe.teacher is not None:
         (rows, labels, columns, found, left), names, taught = taught_part(recipe, note)
         notes += found
@@ -69,6 +70,11 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
                     "spans of characters, such as [[0, 4]], or for each word 1 or the name of the label, else 0"
                 )
         described = [] if columns.several else described_labels(recipe.label_descriptions)
+        if recipe.corrections is not None:
+            rows, labels, corrections, told = with_corrections(
+                rows, labels, columns, recipe.corrections, recipe.named_data, described
+            )
+            found.append(told)
         notes += [*found, *check_labels(labels, recipe.named_data, recipe.label is not None, described)]
         names = names_of([*labels, *described], columns.several)
     if recipe.size is not None:
@@ -91,6 +97,15 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
             }  # fmt: skip
             texts = replace(texts, **{name: each for name, each in known.items() if getattr(rows, name) is not None})
         check_same_kind(labels, recipe.named_data, own, source)
+        said = (corrections.get(key) for key in stripped(texts))
+        if other := sum(
+            each is not None and each.label is not None and {*separate(each.label)} != {*separate(label)}
+            for each, label in zip(said, own, strict=True)
+        ):
+            notes.append(
+                f"{source}: {counted(other, 'row')} with another label in {recipe.corrections}, which is about the "
+                f"training rows alone: correct the {role} file by hand"
+            )
         return replace(texts, labels=encode(own, names, source, texts.rows or []))
 
     validation, test = other_rows("validation", recipe.validation), other_rows("test", recipe.test)
@@ -112,7 +127,8 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         training, validation = training.take(kept), training.take(held_out)
         notes.append(f"validation: {len(held_out)} of the {len(rows)} rows held out (stratified)")
     left_out = {role: left for role, left in left_out.items() if left}
-    task = Task(names, training, validation, test, columns, left_out=left_out, taught=taught)
+    before = {key: each.before for key, each in corrections.items()}
+    task = Task(names, training, validation, test, columns, left_out=left_out, before=before, taught=taught)
     rows_of = labels_of(training.known_labels).support(training.known_labels, len(names))
     if unused := [quoted(name) for name, of in zip(names, rows_of, strict=True) if not of]:
         notes.append(f"{recipe.named_data}: no training row has the label {listed(unused, 5)}")
@@ -226,6 +242,7 @@ def data_files(recipe: Recipe) -> dict[str, Path]:
     named = data | {
         "--validation": recipe.validation, "--test": recipe.test,
         "--label-descriptions": recipe.label_descriptions, "--ignore-words": recipe.ignore_words,
+        "--corrections": recipe.corrections,
         "--set-model embeddings": recipe.model_options.get("embeddings"),
         "the teacher": None if recipe.teacher is None else os.path.join(recipe.teacher, "model.safetensors"),
     }  # fmt: skip
