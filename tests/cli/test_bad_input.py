@@ -315,7 +315,7 @@ def test_the_version_by_a_command(salience):
 
 
 COMMANDS = ["train", "encoders", "predict", "export", "compare", "explain", "faithfulness", "methods", "reproduce",
-            "demo", "demo-data", "report", "test", "thresholds", "audit", "analyse",
+            "correct", "demo", "demo-data", "report", "test", "thresholds", "audit", "analyse",
             *(f"analyse {own}" for own in ("attention", "pos", "channels", "embeddings"))]  # fmt: skip
 
 

@@ -77,6 +77,13 @@ def test_explain(given, salience, tmp_path):
 
 
 @pytest.mark.whole
+def test_correct(given, salience, tmp_path):
+    _, model, file = given
+    check_terminal(salience("correct", model, file, file, "--output", tmp_path / "page.html"))
+    check_page(tmp_path / "page.html", scripts=2)
+
+
+@pytest.mark.whole
 def test_suggest(given, salience, tmp_path):
     """The label is named in the summary, and written as it is."""
     labels, model, file = given

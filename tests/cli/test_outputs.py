@@ -16,6 +16,7 @@ MODEL, DATA = "MODEL", "DATA"
 COMMANDS = {  # the arguments before the place that is written, and its name
     "explain, html": (["explain", MODEL, DATA, "--output"], "out.html"),
     "explain, jsonl": (["explain", MODEL, DATA, "--output"], "out.jsonl"),
+    "correct": (["correct", MODEL, DATA, "--output"], "out.html"),
     "faithfulness": (
         [
             "faithfulness",
@@ -139,8 +140,8 @@ def fill_the_disk(name, monkeypatch):
     elif name == "explain, jsonl":
         monkeypatch.setattr("salience.explainers.explanation.as_json", full)
     else:
-        page = "explanation_page.framed" if name == "explain, html" else "faithfulness_page.page_of"
-        monkeypatch.setattr(f"salience.report.{page}", full)
+        pages = {"explain, html": "explanation_page.framed", "correct": "correction_page.framed"}
+        monkeypatch.setattr(f"salience.report.{pages.get(name, 'faithfulness_page.page_of')}", full)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

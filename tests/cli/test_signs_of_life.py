@@ -12,6 +12,7 @@ COMMANDS = {  # with the work that is counted, and its number of units
     "predict to a pipe": (["{run}", "{test}"], {("predicting", "rows"): 30}),
     "suggest": (["{run}", "{tmp}/pool.csv"], {("predicting", "rows"): 20}),
     "explain": (["{run}", "{test}"], {("explaining", "texts"): 30}),
+    "correct": (["{run}", "{test}", "--output", "{tmp}/page.html"], {("explaining", "texts"): 30}),
     "faithfulness": (
         ["{run}", "{test}", "--explainer", "gradient"],
         {("explaining", "texts"): 30, ("predicting shortened texts", "texts"): 30},

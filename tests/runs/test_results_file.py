@@ -11,7 +11,7 @@ import pytest
 
 from salience.data.texts import Texts
 from salience.errors import InputError
-from salience.runs.folder import FACTS, HISTORY, METRICS, OUT_OF_FOLD, PREDICTIONS, PROBABILITIES, RECIPE
+from salience.runs.folder import CORRECTED, FACTS, HISTORY, METRICS, OUT_OF_FOLD, PREDICTIONS, PROBABILITIES, RECIPE
 from salience.runs.results import about, history_of, read_predictions, read_rows, read_run, write_results
 from salience.runs.sentences import baseline_ahead, judge_of, judged_scores
 from salience.scores.predictions import Predictions
@@ -157,7 +157,8 @@ def test_what_is_written_is_read(tmp_path):
     [
         (METRICS, "{"), (METRICS, "[]"), (METRICS, json.dumps(MEASURED | {"rows": {"test": 4}})),
         (METRICS, json.dumps(MEASURED | {"test": None})), (RECIPE, "[1]"), (PROBABILITIES, "PK"), (FACTS, "{}"),
-        (FACTS, "[]"), (HISTORY, "null"), (HISTORY, "[1]"), (HISTORY, "[" * 100_000),
+        (FACTS, "[]"), (HISTORY, "null"), (HISTORY, "[1]"), (HISTORY, "[" * 100_000), (CORRECTED, "{}"),
+        (CORRECTED, "["),
     ],
     ids=str,
 )  # fmt: skip

@@ -28,7 +28,7 @@ from salience.work import Display, shown
 # Each is a function in a file of its name.
 COMMANDS = (
     "audit", "encoders", "train", "describe", "report", "test", "thresholds", "predict", "distill", "suggest",
-    "export", "push", "compare", "explain", "demo", "demo_data", "faithfulness", "methods", "reproduce",
+    "export", "push", "compare", "explain", "correct", "demo", "demo_data", "faithfulness", "methods", "reproduce",
 )  # fmt: skip
 # Exit codes: invalid input, an error of salience, Ctrl-C, SIGTERM
 USAGE, FAULT, INTERRUPTED, TERMINATED = 2, 1, 130, 143

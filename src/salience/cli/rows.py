@@ -186,7 +186,17 @@ def count_rows(data: str, encoding: str, most: int | None = None) -> int:
 def columns_in(
     names: Sequence[str], data: str, labelled: bool, trained: Columns | None, columns: Mapping[str, Any]
 ) -> Columns:
-    """The columns that are read of those in a file; how they were found is told.
+    """The columns that are read of those in a file; how they were found is told."""
+    chosen, notes = found_columns(names, data, labelled, trained, columns)
+    for note in notes:
+        tell(note)
+    return chosen
+
+
+def found_columns(
+    names: Sequence[str], data: str, labelled: bool, trained: Columns | None, columns: Mapping[str, Any]
+) -> tuple[Columns, list[str]]:
+    """The columns that are read of those in a file, and notes on how they were found.
 
     Labels are optional: where none is named or known, a column is taken for the label only if its name is a usual one.
     """
@@ -197,12 +207,9 @@ def columns_in(
         or (len(as_trained) > 0 and set(names).issuperset(as_trained))
         or (len(names) > 1 and usual(names, LABELS) is not None)
     )
-    chosen, notes = choose_as_trained(
+    return choose_as_trained(
         names, trained, named, need_label, source=data, text_option=columns.get("text_option", "--text")
     )
-    for note in notes:
-        tell(note)
-    return chosen
 
 
 def labels_in(row: Mapping, number: int, data: str, columns: Columns, multi_label: bool) -> Sequence[str] | None:

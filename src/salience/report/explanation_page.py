@@ -34,4 +34,6 @@ def explanation_page(explanations: Iterable[Explanation], title: str) -> str:
         "labels": labels, "explainers": explainers, "signed": [*signed.values()], "counted": counted, "rows": rows
     }  # fmt: skip
     body = render(PACKAGE, "explanations.html.jinja", title=title, data=data)
-    return framed(title, asset("blocks.css") + asset("explanations.css"), body, asset("explanations.js"))
+    return framed(
+        title, asset("blocks.css") + asset("explanations.css"), body, asset("shared.js") + asset("explanations.js")
+    )

@@ -205,7 +205,7 @@ def page_of(
     styles = Styles()
     body = body_of(title, about, sections, before, explainer, styles)
     sheet = asset("blocks.css") + (asset(style) if style else "") + styles.sheet()
-    return framed(title, sheet, body, asset(script) if script else "")
+    return framed(title, sheet, body, asset("shared.js") + asset(script) if script else "")
 
 
 def body_of(

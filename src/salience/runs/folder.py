@@ -24,6 +24,7 @@ from salience.runs.retired import without_retired
 RECIPE, METRICS, MANIFEST = "recipe.yaml", "metrics.json", "manifest.json"
 HISTORY = "history.json"  # the loss and the validation scores over the steps
 FACTS = "data_facts.json"
+CORRECTED = "corrected.jsonl"  # corrected rows, and what was known of them before
 ESTIMATOR, EXPORT = "salience.json", "export.json"  # what a saved estimator, and an export, are about
 ABSTENTION = "abstention.json"  # thresholds below which the classifier abstains
 FAMILIARITY = "familiarity.npz"  # training texts to which new ones are compared

@@ -25,6 +25,7 @@ from salience.errors import InputError, one_line
 from salience.files import replacing, write_json, write_lines, write_whole
 from salience.runs.folder import (
     ABSTENTION,
+    CORRECTED,
     EXPORT,
     FACTS,
     HISTORY,
@@ -63,6 +64,7 @@ class Run:
             training.
         history: as of `history_of`; empty for runs that did not keep it.
         facts: as of `data_facts`; None for runs that did not keep them.
+        corrected: as of `corrected_rows`; empty without corrections.
         task, classifier: the labelled texts and the trained model, of a run that this process has made.
     """
 
@@ -73,6 +75,7 @@ class Run:
     predictions: Predictions | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     facts: dict[str, Any] | None = None
+    corrected: list[dict[str, Any]] = field(default_factory=list)
     task: Task | None = None
     classifier: Any = None
 
@@ -115,8 +118,14 @@ def read_run(folder: str | Path) -> Run:
         history = content(HISTORY) if (place / HISTORY).is_file() else []
         if not all(isinstance(row, dict) for row in history):
             raise ValueError(f"{HISTORY} is no list of steps")
+        corrected = []
+        if (place / CORRECTED).is_file():
+            lines = (place / CORRECTED).read_text(encoding="utf-8").split("\n")
+            corrected = [json.loads(line) for line in lines if line]
+            if not all({"label", "predicted", "marks", "ignore", "before"} <= row.keys() for row in corrected):
+                raise ValueError(f"a line of {CORRECTED} is no corrected row")
         classes = [] if facts is None else list(facts["parts"]["training"]["classes"])  # they are there
-        return Run(place, recipe, metrics, labels or classes, predictions, history, facts)
+        return Run(place, recipe, metrics, labels or classes, predictions, history, facts, corrected)
     except InputError:
         raise
     except DAMAGED as error:
@@ -272,6 +281,21 @@ def read_out_of_fold(model: str | Path, asked: str) -> OutOfFold:
     return OutOfFold(names, found, temperature)
 
 
+def unseen_predictions(model: str | Path, labels: Sequence[str]) -> dict[tuple[str, ...], np.ndarray]:
+    """The probabilities (C,) of the rows of a run's estimate, by their texts, or pairs, without the space around them.
+
+    Each is by a model that has not seen the text. There are none without an estimate, or of other labels.
+    """
+    folder = Path(model).expanduser()
+    if not (folder / OUT_OF_FOLD[1]).is_file():
+        return {}
+    found = read_out_of_fold(folder, "the estimate")
+    if found.names != list(labels):
+        return {}
+    texts = texts_of(read_rows(folder, range(len(found.predictions)), OUT_OF_FOLD[0]))
+    return dict(zip(stripped(texts), found.probabilities, strict=True))
+
+
 def read_rows(folder: Path, rows: Sequence[int], name: str = PREDICTIONS) -> list[dict[str, Any]]:
     """Some of the lines, counted from 0, of a run's file of predictions, in the order asked for."""
     wanted, found, file = set(rows), {}, folder / name
@@ -319,6 +343,35 @@ def history_of(logs: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             step = int(log["step"])
             points.setdefault(step, {"step": step}).update(found)
     return [points[step] for step in sorted(points)]
+
+
+def corrected_rows(
+    before: Mapping[tuple[str, ...], Mapping[str, Any]], texts: Texts, predictions: Predictions, labels: Sequence[str]
+) -> list[dict[str, Any]]:
+    """The lines of corrected.jsonl: each corrected text, or pair, with its marks, its labels and the predicted ones.
+
+    Args:
+        before: of a `Task`.
+        texts: N texts, of which those that were corrected are taken, each once.
+        predictions: of these N texts.
+        labels: the names of the C labels.
+    """
+    keys = stripped(texts)
+    right = labels_of(predictions.labels).right(predictions.labels, len(labels))
+    folds, found = predictions.folds, list[dict[str, Any]]()
+    for number in sorted(dict(zip(reversed(keys), reversed(range(len(keys))), strict=True)).values()):
+        if keys[number] not in before:
+            continue
+        of_row = {"label": right[number], "predicted": predictions.decisions[number]}
+        found.append(
+            ({} if texts.files is None else {"file": texts.files[number]})
+            | {"row": texts.rows[number] if texts.rows else number + 1, "text": texts.texts[number]}
+            | ({} if texts.second is None else {"text_pair": texts.second[number]})
+            | {name: [labels[each] for each in np.flatnonzero(chosen).tolist()] for name, chosen in of_row.items()}
+            | {"marks": (texts.marks or {number: []})[number], "ignore": (texts.ignore or {number: []})[number]}
+            | {"fold": None if folds is None else int(folds[number]), "before": dict(before[keys[number]])}
+        )
+    return found
 
 
 def data_facts(

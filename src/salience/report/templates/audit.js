@@ -1,23 +1,7 @@
-"use strict";
-const data = JSON.parse(document.getElementById("data").textContent);
 const list = document.getElementById("rows");
 const more = document.getElementById("more");
 const STEP = 50;  // rows added at a time
 let saved = true;
-
-// Values become text nodes and attributes, never markup.
-function element(name, text, className) {
-  const created = document.createElement(name);
-  if (text !== undefined) created.textContent = text;
-  if (className) created.className = className;
-  return created;
-}
-
-function option(value, shown) {
-  const created = element("option", shown);
-  created.value = value;
-  return created;
-}
 
 function item(row) {
   const created = element("div", undefined, "decision"), said = element("div"), select = element("select");
@@ -51,23 +35,8 @@ function count() {
   document.getElementById("decided").textContent = `${decided} of ${data.rows.length} rows are decided`;
 }
 
-// As salience writes decisions.csv: no cell is a formula to a spreadsheet, which needs the byte order mark.
-function cell(value) {
-  const safe = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-function asCsv() {
-  const columns = Object.keys(data.rows[0]);
-  const lines = [columns, ...data.rows.map(row => columns.map(name => row[name]))];
-  return "\ufeff" + lines.map(line => line.map(cell).join(",") + "\r\n").join("");
-}
-
 document.getElementById("save").addEventListener("click", () => {
-  const link = element("a");
-  link.href = URL.createObjectURL(new Blob([asCsv()], { type: "text/csv" }));
-  link.download = "decisions.csv";
-  link.click();
+  saveCsv("decisions.csv", Object.keys(data.rows[0]), data.rows);
   saved = true;
 });
 more.addEventListener("click", addRows);

@@ -1,5 +1,3 @@
-"use strict";
-const data = JSON.parse(document.getElementById("data").textContent);
 const main = document.getElementById("texts");
 const count = document.getElementById("count");
 const explainer = document.getElementById("explainer");
@@ -9,23 +7,9 @@ const STEP = 50;  // texts added at a time while the reader scrolls
 let selected = [];  // rows that match the search, in the chosen order
 let shown = 0;  // how many of them are on the page
 
-// Values become text nodes and attributes, never markup.
-function element(name, text, className) {
-  const created = document.createElement(name);
-  if (text !== undefined) created.textContent = text;
-  if (className) created.className = className;
-  return created;
-}
-
 function confidence(row) { return row.probabilities[row.predicted]; }
 function rounded(value) { return value === null ? "unknown" : value.toFixed(2); }
 function isWrong(row) { return row.right === false; }
-
-// The same colours as explanations in a notebook: purple at -1, orange at 1.
-function colour(strength) {
-  const hue = strength > 0 ? "224,130,20" : "128,115,172";
-  return `rgba(${hue},${(Math.min(Math.abs(strength), 1) * 0.75).toFixed(2)})`;
-}
 
 function verdictOf(row) {
   const verdict = element("div", undefined, "verdict");
