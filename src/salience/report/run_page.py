@@ -11,8 +11,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from salience.audit.doubtful import explained, places_of, share_on
 from salience.classify import TextClassifier
-from salience.errors import InputError, listed, one_line
+from salience.data.corrected import PREDICTED, SHARES
+from salience.data.marks import Mark
+from salience.errors import InputError, counted, listed, one_line
 from salience.explainers.class_words import LEAST, KeptWords, words_by_class
 from salience.explainers.explain import explain_texts, explain_unasked
 from salience.explainers.explanation import Explanation
@@ -72,6 +75,8 @@ COLUMNS = {
 }  # fmt: skip
 DRAWN, POINTS_OF_CURVE = 8, 150  # labels whose thresholds are drawn at most, and points of each curve
 OF_THRESHOLD = {"precision": "precision", "recall": "recall", "share": "share of all rows"}
+MOST_CORRECTED = 50  # corrected rows that are explained
+OF_MARKS = {"marks": "words that decide", "ignore": "words that must not count"}
 LOSSES = {"loss": "training loss", "validation_log_loss": "validation log loss"}
 CURVES = {
     "validation_accuracy": "accuracy", "validation_macro_f1": "macro-F1", "validation_micro_f1": "micro-F1",
@@ -164,6 +169,7 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
             Section("reliability", "Reliability", reliability_of(judged, calibration)),
             Section("words", f"Words that speak for a {kind}", speaking),
         ]
+    sections.insert(1, Section("corrected", "Corrected rows", corrected_of(run, classifier)))
     facts: list[Block] = [
         "The folder has kept no facts on the training data, as that of a comparison or of another library."
     ]
@@ -305,6 +311,75 @@ def not_within(score: Score) -> bool:
         return False
     low, value, high = (round(number, 3) for number in (score.interval[0], score.value, score.interval[1]))
     return not low <= value <= high
+
+
+def corrected_of(run: Run, classifier: TextClassifier | None) -> list[Block]:
+    """The corrected rows before and after, as far as it is known; empty without corrections."""
+    rows = run.corrected
+    if not rows:
+        return []
+    right = [set(row["predicted"]) == set(row["label"]) for row in rows]
+    before = [set(row["before"][PREDICTED]) == set(row["label"]) for row in rows if PREDICTED in row["before"]]
+    after = [own for own, row in zip(right, rows, strict=True) if PREDICTED in row["before"]]
+    table, said = [], []
+    if before:
+        table.append(["rows predicted right", f"{sum(before)} of {len(before)}", f"{sum(after)} of {len(after)}"])
+        said.append(f"{sum(after)} of {len(after)} corrected rows are predicted right, {sum(before)} before")
+    if others := len(rows) - len(before):
+        known = f"{sum(right) - sum(after)} of {others}"
+        table.append([f"{'other ' * bool(before)}rows predicted right", "-", known])
+        said.append(f"{known} {'other ' * bool(before)}corrected rows are predicted right")
+    shares, explained_rows = shares_of(rows, classifier), 0
+    for role, name in OF_MARKS.items():
+        pairs = [pair for pair in shares[role] if pair[0] is not None] or shares[role]
+        if not pairs:
+            continue
+        explained_rows = max(explained_rows, len(pairs))
+        earlier, now = ("-" if None in each else f"{100 * np.mean(each):.0f} %" for each in zip(*pairs, strict=True))
+        table.append([f"share of the explanation on {name}", earlier, now])
+        said.append(f"{name} have {now} of the explanation" + f", {earlier} before" * (earlier != "-"))
+    about = "After, each row is predicted by a model of the estimate, which has not seen it."
+    if all(row.get("fold") is None for row in rows):
+        about = (
+            "After, the rows are predicted by the model of this folder, which was trained on them, as there is no "
+            "estimate of them: this does not say what to expect on new rows."
+        )
+    if before:
+        about += (
+            " Before is what the page of salience correct has shown, of rows of an estimate by models that had not "
+            "seen them. The rows were chosen for being doubtful, so that any new model may predict some otherwise."
+        )
+    if explained_rows:
+        about += (
+            f" Shares are of the absolute scores by {OF_WORDS} for the most probable label, means over at most "
+            f"{counted(explained_rows, 'row')} with such words. Those after are by the model of this folder, which "
+            "was trained on these rows."
+        )
+    return [Verdict(joined("", "; ".join(said))), Table(["", "before", "after"], table), about]
+
+
+def shares_of(
+    rows: Sequence[Mapping[str, Any]], classifier: TextClassifier | None
+) -> dict[str, list[tuple[float | None, float]]]:
+    """The shares of the explanation on marked words, before and after, of the first corrected rows that have some."""
+    found: dict[str, list[tuple[float | None, float]]] = {role: [] for role in OF_MARKS}
+    marked = [row for row in rows if row["marks"] or row["ignore"]][:MOST_CORRECTED]
+    if not marked or classifier is None:
+        return found
+    texts = texts_of(marked)
+    try:
+        explanations = explained(classifier, texts)
+    except Exception as error:  # as the words of classes: a report costs no run
+        if isinstance(error, InputError):
+            raise
+        return found
+    for row, explanation, *own in zip(marked, explanations, *texts.columns, strict=True):
+        places = places_of(explanation, own, [classifier.word_spans(text) for text in own])
+        for role in OF_MARKS:
+            share = share_on(explanation, places, [Mark(*mark) for mark in row[role]])
+            if share is not None:
+                found[role].append((row["before"].get(SHARES[role]), share))
+    return found
 
 
 def labels_of_run(run: Run) -> list[Block]:

@@ -19,15 +19,24 @@ from transformers import TrainerCallback
 from salience._version import __version__
 from salience.classify import TextClassifier
 from salience.classify.familiarity import Familiarity
-from salience.data.splitting import group_numbers
-from salience.data.task import Task
+from salience.data.splitting import group_numbers, stripped
+from salience.data.task import Task, all_labelled
 from salience.errors import InputError, duration
-from salience.files import input_first, write_json, write_whole
+from salience.files import input_first, write_json, write_lines, write_whole
 from salience.models.architectures import library_of
 from salience.processes import is_main_process
 from salience.runs.card import model_card
-from salience.runs.folder import FACTS, FAMILIARITY, HISTORY, RunFolder, kept_precision, kept_recipe, optional
-from salience.runs.results import Run, about, data_facts, history_of, read_run, write_results
+from salience.runs.folder import (
+    CORRECTED,
+    FACTS,
+    FAMILIARITY,
+    HISTORY,
+    RunFolder,
+    kept_precision,
+    kept_recipe,
+    optional,
+)
+from salience.runs.results import Run, about, corrected_rows, data_facts, history_of, read_run, write_results
 from salience.runs.sentences import judge_of
 from salience.scores.held_out import decided_scores
 from salience.scores.metrics import each_label
@@ -248,6 +257,9 @@ def write_run(
     with optional(FACTS, note):
         facts = data_facts(task, prepared.parts, classifier.tokenizer, classifier.max_length)
         write_json(folder / FACTS, facts)
+    if task.before:
+        with optional(CORRECTED, note):
+            write_lines(folder / CORRECTED, corrected_in(prepared, task, classifier, estimated))
     with optional(FAMILIARITY, note):
         familiarity = Familiarity.of(classifier, prepared.training, group_numbers(task.training))
         if familiarity is not None:
@@ -255,3 +267,20 @@ def write_run(
     with optional("its card, README.md,", note):
         library = library_of(classifier.model.config)
         write_whole(folder / "README.md", model_card(recipe, task.labels, metrics, made_with, library, facts=facts))
+
+
+def corrected_in(
+    prepared: Prepared, task: Task, classifier: TextClassifier, estimated: Estimated | None
+) -> list[dict[str, Any]]:
+    """The corrected rows as the estimate predicts them; where it has none of them, as the classifier does itself."""
+    if estimated is not None:
+        found = corrected_rows(task.before, estimated.texts, estimated.predictions, task.labels)
+        if found:
+            return found
+    rows = task.training if prepared.plan.validation else all_labelled(task)
+    rows = rows.take([place for place, key in enumerate(stripped(rows)) if key in task.before])
+    if not len(rows):  # none was drawn
+        return []
+    return corrected_rows(
+        task.before, rows, classifier.predictions(classifier.read(rows), rows.known_labels), task.labels
+    )

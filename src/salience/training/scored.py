@@ -65,7 +65,8 @@ def scored_on(
         note(shared)
     return replace(
         run, recipe=run.recipe | {"test": source}, metrics=metrics_of(run, classifier, task, predictions),
-        labels=classifier.labels, predictions=predictions, history=[], facts=facts, task=task, classifier=classifier,
+        labels=classifier.labels, predictions=predictions, history=[], facts=facts, corrected=[], task=task,
+        classifier=classifier,
     )  # fmt: skip
 
 
