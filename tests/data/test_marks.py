@@ -37,12 +37,23 @@ def test_what_marks_nothing(value):
     assert marks_in(value, {"text": TEXT}, ["bad"], {"good", "bad"}) == []
 
 
+@pytest.mark.parametrize("own", ["0", "1"])
+@pytest.mark.parametrize("value", ["0 1 0 0", [0, 1, 0, 0], [[2, 7]], [{"start": 2, "end": 7}]])
+def test_marks_without_a_name_count_for_labels_that_are_called_as_they_are(own, value):
+    """No mark is the name of a label there: of a text with the label 0, the words with a 0 were marked."""
+    assert marks_in(value, {"text": TEXT}, [own], {"0", "1"}) == [Mark(*DULL)]
+
+
+def test_a_number_is_the_mark_of_a_text_of_one_word():
+    assert marks_in(1, {"text": "dull"}, ["bad"], {"bad"}) == [Mark(0, 4)]
+
+
 def test_pairs_are_marked_by_words_of_both_texts_or_by_spans_of_each():
     texts = {"premise": "It rains here", "hypothesis": "It is dry"}
     expected = [Mark(3, 8), Mark(6, 9, second=True)]
     assert marks_in("0 1 0 0 0 1", texts, ["no"], {"no"}) == expected
     assert marks_in({"premise": [[3, 8]], "hypothesis": [[6, 9]]}, texts, ["no"], {"no"}) == expected
-    assert marks_in({"hypothesis": [[6, 9]]}, texts, ["no"], {"no"}) == expected[1:]
+    assert marks_in({"hypothesis": [[6, 9]], "premise": None}, texts, ["no"], {"no"}) == expected[1:]
     with pytest.raises(TypeError, match=r'spans of a pair are an object, such as \{"premise": '):
         marks_in([[3, 8]], texts, ["no"], {"no"})
 
@@ -56,6 +67,7 @@ def test_pairs_are_marked_by_words_of_both_texts_or_by_spans_of_each():
         ([[2]], "is no span of characters, such as"),
         ([["2", "7"]], "is no span of characters, such as"),
         ([{"from": 2, "to": 7}], "is no span of characters, such as"),
+        ({"text": [0, 1, 0, 0]}, "is no span of characters, such as"),
     ],
 )
 def test_what_fits_no_text_is_refused(value, message):

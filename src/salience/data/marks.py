@@ -8,13 +8,14 @@ A value marks words of a text by
   more, unless it is that of another label: then the span does not count.
 
 In a pair, marks of words are of both texts, one after the other, and spans are in an object by the names of the
-columns: `{"premise": [[0, 4]], "hypothesis": []}`. An empty value marks nothing.
+columns: `{"premise": [[0, 4]], "hypothesis": []}`. An empty value marks nothing. `Mark`s stay as they are.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from numbers import Number
 from typing import Any, NamedTuple
 
 from salience.data.values import is_missing, parsed_value
@@ -22,7 +23,7 @@ from salience.data.words import UNSPACED, Spans, spaced_spans, word_spans
 from salience.errors import counted, quoted
 
 MARKED = "1"
-Named = tuple[int, int, str]  # a span of characters, and the name of its mark
+Named = tuple[int, int, str]  # a span of characters, and the name of its mark; "" if it has none
 
 
 class Mark(NamedTuple):
@@ -52,19 +53,27 @@ def marks_in(
         TypeError: the value has another form, another number of marks than words, or a span that is not in the text.
     """
     found, columns = parsed_value(value), list(texts.values())
-    if isinstance(found, str):
-        found = found.split()
-    if is_missing(found) or not len(found):
+    if is_missing(found):
         return []
+    if isinstance(found, str | Number):  # of a text of one word, a table can have the number 1
+        found = str(found).split()
+    if all(isinstance(each, Mark) for each in found):
+        return list(found)
     if isinstance(found, Mapping):
-        parts = [found.get(name, []) for name in texts] if found.keys() <= texts.keys() else [[found]]
+        parts = [found.get(name) or [] for name in texts] if found.keys() <= texts.keys() else [[found]]
         named = [spans_in(part, text) for part, text in zip(parts, columns, strict=False)]
     elif all(isinstance(each, Mapping | list | tuple) for each in found):
         if len(columns) > 1:
             raise TypeError(f"spans of a pair are an object, such as {{{quoted(next(iter(texts)))}: [[0, 4]]}}")
         named = [spans_in(found, columns[0])]
     else:
-        named = marked_words([str(each) for each in found], columns, own, spans)
+        names = [str(each) for each in found]
+        unnamed = set(names) <= {"0", MARKED}  # also where labels are called so
+        named = [
+            [(start, end, "" if unnamed else name) for start, end, name in part
+             if name == MARKED or (name in own and not unnamed)]
+            for part in named_words(names, columns, spans)
+        ]  # fmt: skip
     return [
         Mark(start, end, name if name in own else MARKED, number > 0)
         for number, part in enumerate(named)
@@ -84,11 +93,11 @@ def spans_in(values: Sequence[Any], text: str) -> list[Named]:
     found = []
     for value in values:
         if isinstance(value, Mapping):
-            names = value.get("label", value.get("labels", MARKED))
+            names = value.get("label", value.get("labels", ""))
             parts = [value.get("start"), value.get("end"), *(names if isinstance(names, list) else [names])]
         else:
-            parts = list(value)
-        start, end, name = [*parts, MARKED][:3] if len(parts) in (2, 3) else (None, None, None)
+            parts = list(value) if isinstance(value, list | tuple) else []
+        start, end, name = [*parts, ""][:3] if len(parts) in (2, 3) else (None, None, None)
         if not (type(start) is type(end) is int):
             raise TypeError(f"{quoted(str(value))} is no span of characters, such as [0, 4]")
         if not 0 <= start < end <= len(text):
@@ -110,14 +119,13 @@ def whole_words(start: int, end: int, text: str) -> tuple[int, int]:
     return start, end
 
 
-def marked_words(marks: Sequence[str], texts: Sequence[str], own: Collection[str], spans: Spans) -> list[list[Named]]:
-    """The words of a text, or of both texts of a pair, whose mark is one of its `own` labels or `MARKED`."""
+def named_words(names: Sequence[str], texts: Sequence[str], spans: Spans) -> list[list[Named]]:
+    """The words of a text, or of both texts of a pair, each with its name; there must be as many words as names."""
     words = [spans(text) for text in texts]
-    if sum(map(len, words)) != len(marks):
+    if sum(map(len, words)) != len(names):
         words = [spaced_spans(text) for text in texts]
-    if (count := sum(map(len, words))) != len(marks):
+    if (count := sum(map(len, words))) != len(names):
         what = "text has" if len(texts) == 1 else "texts have"
-        raise TypeError(f"{counted(len(marks), 'mark')}, but the {what} {counted(count, 'word')} between white space")
-    left = iter(marks)
-    named = [[(start, end, next(left)) for start, end in of_text] for of_text in words]
-    return [[each for each in of_text if each[2] in own or each[2] == MARKED] for of_text in named]
+        raise TypeError(f"{counted(len(names), 'mark')}, but the {what} {counted(count, 'word')} between white space")
+    left = iter(names)
+    return [[(start, end, next(left)) for start, end in of_text] for of_text in words]
