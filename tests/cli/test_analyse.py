@@ -116,7 +116,7 @@ def refused_at_last(answer, folder, *parts: str) -> None:
 
 def expected_pos(model, head, texts=TEXTS, mean=True, words=False):
     """What the library says of a head."""
-    tagged = [given_tags(text, tags_of(text), 1) for text in texts]
+    tagged = [given_tags(tags_of(text), {"text": text}) for text in texts]
     pieces, summed = (
         tagged_attention(*load_trained(model), texts, tagged, Attention(*head, mean=mean), words=own)
         for own in (False, words)
@@ -231,18 +231,6 @@ def test_tags_are_shown_as_they_are(analyse, model, data, taggers, tmp_path):
     assert {"[/b]", "\x1b[31m\u202e", "\x01\x00"} <= set(found["tags"])
     assert sum(own["count"] for own in found["tags"].values()) == sum(len(text.split()) for text in TEXTS)
     check_pictures(tmp_path / "out", "pos", "meetings")
-
-
-@pytest.mark.whole
-def test_pos_leaves_out_rows_whose_tags_do_not_fit(analyse, model, data, tmp_path):
-    rows = [(text, label, " ".join(tags_of(text))) for text, label in ROWS]
-    rows.insert(2, ("a cup", LABELS[0], "SHORT"))
-    answer = analyse("pos", model, write_csv(tmp_path / "some.csv", rows, ("text", "label", "pos")), "--tags", "pos")
-    assert answer.code == 0, answer.err
-    assert "left out 1 row whose marks do not fit (row 3); row 3: 1 mark, but the text has 2 words" in answer.err
-    left = read(tmp_path / "out" / "pos.json")
-    assert analyse("pos", model, data / "tagged.csv", "--tags", "pos", "--overwrite").code == 0
-    assert left == read(tmp_path / "out" / "pos.json")
 
 
 def test_pos_without_spacy(analyse, model, data, tmp_path, monkeypatch):

@@ -12,7 +12,8 @@ from labelled import FILLER, WORDS, labelled_rows, write_csv
 from salience import EXPLAINERS
 from salience import METRICS as CATALOGUE
 from salience.classify import TextClassifier
-from salience.cli.rows import marks_in, read_texts
+from salience.cli.rows import read_texts
+from salience.data.marks import Mark
 from salience.data.texts import Texts
 from salience.explainers.explain import explain_words
 from salience.faithfulness.detection import detection
@@ -473,49 +474,55 @@ def test_marked_words_are_found_or_not(place, salience, tmp_path, monkeypatch):
         assert " ".join(cells) in " ".join(answer.out.split())
 
 
-def test_marks_in_a_list_in_csv_are_those_of_a_text():
-    for written in ("NN VB", "['NN', 'VB']", '["NN", "VB"]', "['NN' 'VB']", ["NN", "VB"]):
-        assert marks_in(written) == ["NN", "VB"], written
-    assert marks_in("[CLS] [SEP]") == ["[CLS]", "[SEP]"] and marks_in(None) == []
+def test_a_text_without_spaces_has_a_mark_for_each_of_its_words(tmp_path):
+    rows = [
+        ("我喜欢 it", "a", "- a a -"),
+        ("我喜欢 it", "b", "0 1 1 0"),
+        ("我喜欢 it", "b", [[1, 3, "b"], [4, 6, "a"]]),
+    ]
+    data = write_csv(tmp_path / "marked.csv", rows, ("text", "label", "marks"))
+    (texts,) = read_texts(str(data), ["a", "b"], None, None, {"encoding": "utf-8"}, "marks")
+    assert texts.marks == [[Mark(1, 2, "a"), Mark(2, 3, "a")], [Mark(1, 2), Mark(2, 3)], [Mark(1, 3, "b")]]
 
 
-def test_a_text_without_spaces_has_a_mark_for_each_of_its_words(tmp_path, capsys):
-    data = write_csv(tmp_path / "marked.csv", [("我喜欢 it", "- a a -"), ("我喜欢 it", "- a")], ("text", "marks"))
-    (texts,) = read_texts(str(data), None, None, None, {"encoding": "utf-8"}, "marks")
-    assert (texts.rows, texts.marks) == ([1], [["-", "a", "a", "-"]])
-    assert "row 2: 2 marks, but the text has 4 words\n" in capsys.readouterr().err
+def test_where_a_text_can_have_several_labels_marks_of_each_are_read(tmp_path):
+    """Also of labels that it has not, as its labels need not be known."""
+    data = write_csv(tmp_path / "marked.csv", [("a b c", '["a"]', "a b 1")], ("text", "label", "marks"))
+    (texts,) = read_texts(str(data), ["a", "b"], None, None, {"encoding": "utf-8"}, "marks", multi_label=True)
+    assert texts.marks == [[Mark(0, 1, "a"), Mark(2, 3, "b"), Mark(4, 5)]]
 
 
-@pytest.mark.whole
-def test_rows_whose_marks_do_not_fit_are_left_out(place, salience, tmp_path):
-    """As if they were not there."""
-    rows = [(*row, marks) for row, marks in zip(ROWS, MARKS, strict=True)]
-    bad = [("a cup", LABELS[0], "-"), ("a song", LABELS[0], "- - -")]
-    found = []
-    for number, those in enumerate((rows, [*rows[:2], bad[0], *rows[2:], bad[1]])):
-        data, folder = write_csv(tmp_path / f"marked{number}.csv", those, ("text", "label", "marks")), tmp_path / "run"
-        answer = salience("faithfulness", place.model, data, *OF_MARKS, *COLUMNS, "--output", folder, "--overwrite",
-                          *SHORT)  # fmt: skip
+def test_marks_of_pairs_are_in_both_texts(place, salience, tmp_path):
+    """The same table by spans under the names of the columns and by words of both texts."""
+    rows = [(text, "a song", label) for text, label in ROWS[:8]]
+    spans = ['{"a": [[0, 1]], "b": [[2, 6]]}'] * 8
+    words = [" ".join(["1", *"0" * (len(text.split()) - 1), "0", "1"]) for text, _ in ROWS[:8]]
+    columns, found = ("a", "b", "label", "marks"), []
+    for number, marks in enumerate((spans, words)):
+        data = write_csv(
+            tmp_path / f"{number}.csv", [(*row, own) for row, own in zip(rows, marks, strict=True)], columns
+        )
+        asked = ["--text", "a", "--text-pair", "b", "--label", "label", "--output", tmp_path / f"out{number}", *SHORT]
+        answer = salience("faithfulness", place.model, data, *OF_MARKS, *asked)
         assert answer.code == 0, answer.err
-        found.append([row["marked"] for row in strictly(folder / "faithfulness.json")["rows"]])
-    assert (
-        "marked1.csv: left out 2 rows whose marks do not fit (rows 3, 26); row 3: 1 mark, but the text has 2 words "
-        "between white space"
-    ) in answer.err
-    assert found[0] == found[1]
+        found.append([row["marked"] for row in strictly(tmp_path / f"out{number}" / "faithfulness.json")["rows"]])
+    assert found[0] == found[1] and found[0][0].keys() == {label for _, label in ROWS[:8]}
 
 
-def test_marks_that_never_fit_are_one_line(place, salience, tmp_path):
+def test_marks_that_do_not_fit_are_one_line(place, salience, tmp_path):
     data = write_csv(tmp_path / "marked.csv", [(*row, "-") for row in ROWS], ("text", "label", "marks"))
     asked = ["faithfulness", place.model, data, *COLUMNS, *SHORT]
     refused(salience(*asked, "--marks", "mark"), 'marked.csv: no column "mark" for --marks', "text, label, marks")
     refused(
         salience(*asked, "--marks", "marks"), 'marked.csv: row 1, column "marks": 1 mark, but the text has',
-        "no row has as many marks as words", "--marks names another column",
+        "between white space",
     )  # fmt: skip
-    pairs = write_csv(tmp_path / "pairs.csv", [("a cup", "a song", LABELS[0], "- -")], ("a", "b", "label", "marks"))
-    asked = ["faithfulness", place.model, pairs, "--text", "a", "--text-pair", "b", "--label", "label", *SHORT]
-    refused(salience(*asked, "--marks", "marks"), "words are marked in single texts only")
+    rows = [("a cup", LABELS[0], "[]"), ("a song", LABELS[0], "[[2, 9]]")]
+    data = write_csv(tmp_path / "spans.csv", rows, ("text", "label", "marks"))
+    refused(
+        salience("faithfulness", place.model, data, *COLUMNS, *SHORT, "--marks", "marks"),
+        'spans.csv: row 2, column "marks": the span [2, 9] is outside of the text, which has 6 characters',
+    )  # fmt: skip
 
 
 def test_marks_of_no_label_are_said_to_be_none(place, data, salience, tmp_path):

@@ -1,5 +1,7 @@
 """The worked numbers of the metrics, and what must hold of them whatever the scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,10 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau
 from scripted import EMPTY, by_table, texts_of
 
+from salience.data.encoding import Words
+from salience.data.marks import Mark
+from salience.data.texts import Texts
+from salience.data.words import word_spans
 from salience.faithfulness.accuracy import (
     accuracy_drop,
     mean_accuracy_drop,
@@ -89,13 +95,27 @@ def test_detection_knows_nothing_of_texts_in_which_nothing_is_marked_and_counts_
 
 
 def test_detection_by_class_looks_at_the_words_of_the_texts_own_label():
-    marks, gold = [["a", "b", "-"], ["b", "b", "-"], ["a", "-", "-"]], ["a", "b", "b"]
-    assert marked_words(marks, gold) == [[0], [0, 1], []]
+    gold, a, b = ["a", "b", "b"], Mark(0, 1, "a"), Mark(4, 5, "b")
+    marks = [[a, Mark(2, 3, "b")], [Mark(0, 3, "b"), Mark(2, 3, "b")], [a, b._replace(name="a")]]
+    texts = Texts(["x y z"] * 3, marks=marks)
+    assert (marked := marked_words(texts, gold, Words.of(texts, word_spans), word_spans)) == [[0], [0, 1], []]
     scores = [np.array([3.0, 2, 1])] * 3
-    assert detection_by_class(scores, marks, gold, ["a", "b", "c"], 2) == {
+    assert detection_by_class(scores, marked, gold, ["a", "b", "c"], 2) == {
         "a": {"P@1": 100, "R@1": 100, "F1@1": 100, "P@2": 50, "R@2": 100, "F1@2": pytest.approx(200 / 3)},
         "b": {"P@1": 100, "R@1": 50, "F1@1": pytest.approx(200 / 3), "P@2": 100, "R@2": 100, "F1@2": 100},
     }
+
+
+def test_words_with_a_character_of_a_mark_are_marked_in_both_texts_of_a_pair():
+    """Read are two words of each text: those behind them, which were marked too, have numbers that no score has."""
+    marks = [[Mark(0, 1), Mark(4, 6), Mark(1, 2, second=True), Mark(7, 8, "b", second=True)]]
+    texts = Texts(["so dull, slow"], ["It is dry"], marks=marks)
+    whole, read = Words.of(texts, word_spans), [["so", "dull,", "It", "is"]]
+    assert marked_words(texts, ["a"], whole, word_spans) == [[0, 1, 3]]
+    assert marked_words(texts, ["b"], whole, word_spans) == [[0, 1, 3, 5]]
+    cut = replace(whole, counts=np.array([4]), names=read, second=[2])
+    assert marked_words(texts, ["b"], cut, word_spans) == [[0, 1, 2, 7]]
+    assert marked_words(replace(texts, marks=[[Mark(9, 13)]]), ["b"], cut, word_spans) == [[4]]
 
 
 @given(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pandas import DataFrame
 from scipy.stats import binomtest
+from sklearn.metrics import f1_score
 
 import families
 import long_readers
@@ -135,6 +136,50 @@ def test_marked_words(classifier):
     assert np.isnan(values).tolist() == [name == "LABEL_0" for name in NAMES]
     assert list(evaluation["random"].marked) == ["LABEL_1"]
     assert evaluation["random"].marked["LABEL_1"]["F1@2"] == pytest.approx(np.nanmean(values))
+
+
+def agreement(classifier, texts, gold: list[list[int]]) -> list[float]:
+    """F1 of the two highest words of each text against the words `gold`, in percent, by scikit-learn."""
+    found = []
+    for explanation, own in zip(salience.explain(classifier, texts, ["gradient"]), gold, strict=True):
+        scores = explanation.scores["gradient"]
+        top = np.isin(np.arange(len(scores)), np.argsort(-scores, kind="stable")[:2])
+        found.append(100 * f1_score(np.isin(np.arange(len(scores)), own), top))
+    return found
+
+
+def test_spans_of_characters_are_the_words_that_they_have_a_character_of(classifier):
+    """As marks by word: with a name, with that of the other label, in objects, and where the name is no label."""
+    texts, labels = ["a dull, slow film", "a song of a cup"], ["LABEL_0", "LABEL_1"]
+    spans = [[[2, 9], [13, 17, "LABEL_1"]], [{"start": 3, "end": 5}, {"start": 12, "end": 15, "label": "reason"}]]
+    by_word = ["0 1 1 0", ["", "LABEL_1", "", "", "LABEL_1"]]
+    expected = agreement(classifier, texts, [[1, 2], [1, 4]])
+    for marks in (spans, by_word):
+        given = Texts(texts, marks=marks)
+        found = salience.evaluate(classifier, given, labels, metrics=["detection@2"], **SMALL)["gradient"]
+        assert found.values["detection@2"] == pytest.approx(expected)
+        assert {name: values["F1@2"] for name, values in found.marked.items()} == pytest.approx(
+            dict(zip(labels, expected, strict=True))
+        )
+
+
+def test_marks_of_pairs_are_in_both_texts(classifier):
+    pairs = [("a song of a cup", "a dull, slow film"), ("a cup", "a song")]
+    spans = [{"text": [[2, 6]], "text_pair": [[8, 12]]}, {"text_pair": [[2, 6]]}]
+    expected = agreement(classifier, pairs, [[1, 7], [3]])
+    for marks in (spans, ["0 1 0 0 0 0 0 1 0", "0 0 0 1"]):
+        given = Texts(*map(list, zip(*pairs, strict=True)), labels=[0, 1], marks=marks)
+        found = salience.evaluate(classifier, given, metrics=["detection@2"], most=2)["gradient"]
+        assert found.values["detection@2"] == pytest.approx(expected)
+
+
+def test_marks_that_do_not_fit_are_refused(classifier):
+    for value, message in (
+        ("0 1", "2 marks, but the text has 1 word"),
+        ([[2, 9]], r"the span \[2, 9\] is outside of the text"),
+    ):
+        with pytest.raises(InputError, match=rf"marks\[1\]: {message}"):
+            salience.evaluate(classifier, Texts(["a", "goal"], labels=[0, 1], marks=[[], value]))
 
 
 def test_a_judge_of_its_own(classifier, tmp_path):

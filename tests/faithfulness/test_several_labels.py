@@ -208,6 +208,17 @@ def test_words_are_marked_with_the_label_that_is_explained(classifier):
         assert value == pytest.approx(expected, nan_ok=True)
 
 
+def test_a_mark_with_the_name_of_a_label_counts_for_it_and_one_without_a_name_for_all(classifier):
+    text, marks = "a song of a cup", [[[2, 6, "music"], [12, 15, "sport"], [7, 9]]]
+    for target, own in ((1, {1, 2}), (2, {4, 2}), (0, {2})):
+        found = salience.evaluate(
+            classifier, Texts([text], marks=marks), metrics=["detection@2"], target=target, most=1
+        )
+        (explanation,) = salience.explain(classifier, [text], ["gradient"], target=target)
+        hits = len(slow.top(explanation.scores["gradient"], 2) & own)
+        assert found["gradient"].values["detection@2"].tolist() == pytest.approx([200 * hits / (2 + len(own))])
+
+
 @pytest.mark.parametrize(
     ("given", "settings", "part"),
     [

@@ -324,18 +324,20 @@ def test_a_tag_that_met_on_one_side_only_is_nan_on_the_other():
 
 
 def test_ready_made_tags_belong_to_words_between_white_space():
-    assert given_tags(" it's\tgood ,\n", ["PRON", "ADJ", "PUNCT"], 1) == [
-        (1, 5, "PRON"),
-        (6, 10, "ADJ"),
-        (11, 12, "PUNCT"),
-    ]
-    assert given_tags("", [], 1) == []
+    for tags in ("PRON ADJ PUNCT", ["PRON", "ADJ", "PUNCT"], "['PRON', 'ADJ', 'PUNCT']", "['PRON' 'ADJ' 'PUNCT']"):
+        assert given_tags(tags, {"text": " it's\tgood ,\n", "second": "one"}) == [
+            (1, 5, "PRON"),
+            (6, 10, "ADJ"),
+            (11, 12, "PUNCT"),
+        ]
+    assert given_tags("[CLS] [SEP]", {"text": "a b"}) == [(0, 1, "[CLS]"), (2, 3, "[SEP]")]
+    assert given_tags(None, {"text": ""}) == []
 
 
 def test_as_many_tags_as_words():
-    for tags, said in [(["ADJ"], "but 1 tag"), ([], "but 0 tags"), (["ADJ", "NOUN", "X"], "but 3 tags")]:
-        with pytest.raises(InputError, match=r"row 7 has 2 words, separated by white space, " + said):
-            given_tags("good film", tags, 7)
+    for tags, said in [(["ADJ"], "1 mark, "), ([], "0 marks, "), (["ADJ", "NOUN", "X"], "3 marks, ")]:
+        with pytest.raises(TypeError, match=said + "but the text has 2 words between white space"):
+            given_tags(tags, {"text": "good film"})
 
 
 def test_spacy_is_asked_for_by_name(monkeypatch):

@@ -158,7 +158,6 @@ def pos(
     from salience.classify.classifier import with_one_label
     from salience.cli.rows import cannot, check_model_and_data, read_texts
     from salience.data.texts import Texts
-    from salience.data.words import spaced_spans
     from salience.explainers import Attention
     from salience.files import check_folder, input_first, whole_folder
     from salience.papers.attentionmix.parts_of_speech import (
@@ -187,13 +186,13 @@ def pos(
             f"{model} reads parts of long texts, with --long {classifier.long}, and the attention of whole texts is "
             "analysed: train a model with --long head"
         )
-    parts = read_texts(data, None, None, most, columns, marks=tags, option="--tags", spans=spaced_spans)
+    parts = read_texts(data, None, None, most, columns, marks=tags, option="--tags", read_marks=given_tags)
     read = Texts.concatenated(parts)
     if read.second is not None:
         tell(f"{data}: only first texts are read, not the second ones beside them")
     texts = read.texts
     if tags is not None:
-        tagged = [given_tags(*of_text) for of_text in zip(texts, read.marks or [], read.rows or [], strict=True)]
+        tagged = read.marks or []
     else:
         tagged = tagged_by(tagger, texts)
     if not texts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,7 +43,7 @@ def faithfulness(
     most: Annotated[int, Option(help="Words removed, at most.")] = 20,
     at: Annotated[int, Option(help="Words for metrics whose name ends in @k.")] = 5,
     rows: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,
-    marks: Annotated[str | None, Option(help="Column of a label for each word, by people.")] = None,
+    marks: Annotated[str | None, Option(help="Column of the words that people marked.")] = None,
     text: options.Text = None,
     text_pair: options.TextPair = None,
     label: options.Label = None,
@@ -59,6 +60,7 @@ def faithfulness(
 
     from salience.classify import load
     from salience.cli.rows import cannot, check_model_and_data, labelled_texts, read_texts
+    from salience.data.marks import marks_in
     from salience.data.texts import Texts
     from salience.explainers.explain import check_pieces
     from salience.faithfulness import metrics_named
@@ -89,15 +91,14 @@ def faithfulness(
         )
     asked, several = target_of(target, classifier.labels), classifier.multi_label
     read = data, classifier.labels, trained_columns(model), rows
+    read_marks = partial(marks_in, spans=classifier.word_spans)
     if not several or target == "gold":
-        texts = labelled_texts(*read, columns, marks, several, classifier.word_spans)
+        texts = labelled_texts(*read, columns, marks, several, read_marks)
     else:  # of several labels, none need be known
-        parts = read_texts(*read, columns, marks, multi_label=True, spans=classifier.word_spans)
+        parts = read_texts(*read, columns, marks, multi_label=True, read_marks=read_marks)
         texts = replace(Texts.concatenated(parts), labels=None)
         if not len(texts):
             raise InputError(f"{data} has no texts")
-    if marks is not None and texts.second is not None:
-        raise InputError(f"{data}: words are marked in single texts only, not in pairs")
     if explainer is None:
         functions = applicable_explainers(classifier, texts)
     else:

@@ -12,6 +12,7 @@ import numpy as np
 
 from salience.classify import load
 from salience.data.columns import LABELS, Columns, choose_as_trained, usual
+from salience.data.marks import marks_in
 from salience.data.reading import column_names, stream
 from salience.data.texts import UNKNOWN, Texts
 from salience.data.values import (
@@ -20,11 +21,9 @@ from salience.data.values import (
     label_columns,
     label_of,
     labels_of,
-    listed_values,
     text_of,
     value_in,
 )
-from salience.data.words import Spans, spaced_spans, word_spans
 from salience.errors import InputError, counted, listed, nearest, quoted, rows_listed
 from salience.explainers.explain import TEXTS
 from salience.report.terminal import tell
@@ -60,11 +59,11 @@ def check_model_and_data(models: Sequence[str], data: str | None, columns: Mappi
 
 def labelled_texts(
     data: str, labels: Sequence[str], trained: Columns | None, most: int | None, columns: Mapping[str, Any],
-    marks: str | None = None, multi_label: bool = False, spans: Spans = word_spans,
+    marks: str | None = None, multi_label: bool = False, read_marks: Callable[..., list] = marks_in,
 ) -> Texts:  # fmt: skip
     """The texts of a file whose label the model knows, of which there must be some; arguments as of `read_texts`."""
-    parts = read_texts(data, labels, trained, most, columns, marks, needed=True, multi_label=multi_label, spans=spans)
-    every = Texts.concatenated(parts)
+    read = data, labels, trained, most, columns, marks
+    every = Texts.concatenated(read_texts(*read, needed=True, multi_label=multi_label, read_marks=read_marks))
     if not len(every):
         raise InputError(f"{data} has no texts")
     known = np.flatnonzero(every.labelled)
@@ -80,12 +79,12 @@ def labelled_texts(
 def read_texts(
     data: str, labels: Sequence[str] | None, trained: Columns | None, most: int | None, columns: Mapping[str, Any],
     marks: str | None = None, option: str = "--marks", needed: bool = False, multi_label: bool = False,
-    spans: Spans = word_spans,
+    read_marks: Callable[..., list] = marks_in,
 ) -> Iterator[Texts]:  # fmt: skip
     """The texts of a file with the numbers of their rows, in parts of `TEXTS` texts.
 
-    Rows without a text and rows with another number of marks than words are left out; notes at the end say how many.
-    A label that the model does not know becomes `UNKNOWN`.
+    Rows without a text are left out; a note at the end says how many. A label that the model does not know becomes
+    `UNKNOWN`.
 
     Args:
         labels: those of the model; None reads no labels.
@@ -93,13 +92,14 @@ def read_texts(
         most: number of texts to read; None reads all.
         columns: "encoding", and the names that the user gave for "text", "text_pair" and "label"; "text_option" is
             the option that names the first, for error messages.
-        marks: a column with one mark for each word, which `option` names.
+        marks: a column of marked words, which `option` names.
         needed: whether a file without any known label is refused.
         multi_label: whether a text can have several labels. They are then 0 and 1 (N, C), or all `UNKNOWN`.
-        spans: a function that gives the words of a text.
+        read_marks: what reads a value of the column, as `marks_in`. Marks with the name of any label count where a
+            text can have several, or has none that is known.
 
     Raises:
-        InputError: the file is invalid, no row has as many marks as words, or no label is known and one is needed.
+        InputError: the file is invalid, marks do not fit their text, or no label is known and one is needed.
     """
     if most is not None and most < 1:
         raise InputError(f"the number of texts to read must be at least 1, not {most}")
@@ -111,7 +111,6 @@ def read_texts(
     none_known = np.full(len(labels or ()), UNKNOWN) if multi_label else UNKNOWN
 
     empty: list[int] = []  # numbers of rows
-    misfits: dict[int, str] = {}  # number of a row: how its marks do not fit
     unseen: dict[int, str] = {}  # number of a row: a label that the model does not know
     read = 0
     rows: list[tuple] = []  # that are not yet given: text, second text, number, label, marks
@@ -133,11 +132,6 @@ def read_texts(
         if read == most:
             tell(f"{data}: only its first {most} texts are read")
             break
-        marked = [] if marks is None else value_in(row, marks, marks_in, number, data) or []
-        if marks is not None and len(marked) != (words := len(spans(text))):
-            between = " between white space" if words == len(spaced_spans(text)) else ""
-            misfits[number] = f"{counted(len(marked), 'mark')}, but the text has {counted(words, 'word')}{between}"
-            continue
         read += 1
         known: Any = none_known
         if (own := labels_in(row, number, data, chosen, multi_label)) is not None and labels is not None:
@@ -146,22 +140,18 @@ def read_texts(
                 unseen[number] = strange[0]
             else:
                 known = [int(label in own) for label in labels] if multi_label else labels.index(own[0])
+        marked = None
+        if marks is not None:
+            texts = {str(chosen.text): text} | ({chosen.text_pair: second} if chosen.text_pair else {})
+            counting = (labels or ()) if multi_label or own is None else own
+            fitting = partial(read_marks, texts=texts, own=counting, labels=labels or ())
+            marked = value_in(row, marks, fitting, number, data)
         rows.append((text, second, number, known, marked))
         if len(rows) == TEXTS:
             yield given()
     if empty:
         what = "both texts" if chosen.text_pair else "a text"
         tell(f"{data}: left out {counted(len(empty), 'row')} without {what} ({rows_listed(empty)})")
-    if misfits:
-        first = next(iter(misfits))
-        misfit = misfits[first]
-        if not read:
-            raise InputError(
-                f"{data}: row {first}, column {quoted(marks)}: {misfit}; no row has as many marks as words. {option} "
-                "names another column"
-            )
-        left_out = f"{counted(len(misfits), 'row')} whose marks do not fit ({rows_listed(misfits)})"
-        tell(f"{data}: left out {left_out}; row {first}: {misfit}")
     if unseen:
         first = next(iter(unseen))
         problem = (
@@ -223,9 +213,3 @@ def labels_in(row: Mapping, number: int, data: str, columns: Columns, multi_labe
     kind: Callable[[object], Label | None] = several if multi_label else label_of
     label = value_in(row, columns.label, kind, number, data)
     return [label] if isinstance(label, str) else label
-
-
-def marks_in(value: Any) -> list[str]:
-    """The marks of a row, one for each word: a list, or a text with white space between them."""
-    found = listed_values(value)
-    return ("" if value is None else str(value)).split() if found is None else list(map(str, found))

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Number
 from typing import Any, NamedTuple
 
-from salience.data.values import is_missing, parsed_value
+from salience.data.values import is_missing, listed_values, parsed_value
 from salience.data.words import UNSPACED, Spans, spaced_spans, word_spans
 from salience.errors import counted, quoted
 
@@ -52,11 +52,7 @@ def marks_in(
     Raises:
         TypeError: the value has another form, another number of marks than words, or a span that is not in the text.
     """
-    found, columns = parsed_value(value), list(texts.values())
-    if is_missing(found):
-        return []
-    if isinstance(found, str | Number):  # of a text of one word, a table can have the number 1
-        found = str(found).split()
+    found, columns = values_in(value), list(texts.values())
     if all(isinstance(each, Mark) for each in found):
         return list(found)
     if isinstance(found, Mapping):
@@ -80,6 +76,16 @@ def marks_in(
         for start, end, name in sorted(part)
         if name in own or name not in labels
     ]
+
+
+def values_in(value: Any) -> Any:
+    """The values of a list, or those of a text between white space; an object as it is."""
+    found = parsed_value(value)
+    if is_missing(found):
+        return []
+    if isinstance(found, str | Number):  # of a text of one word, a table can have the number 1
+        return str(found).split()
+    return listed_values(found) if isinstance(found, list | tuple | set) else found
 
 
 def overlap(marks: Iterable[Mark], others: Iterable[Mark]) -> Mark | None:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from salience.data.marks import MARKED, Mark, overlap
+from salience.data.texts import Texts
+from salience.data.words import Spans
 from salience.faithfulness.erasure import Erasure
+
+if TYPE_CHECKING:
+    from salience.data.encoding import Words
 
 
 def detection_f1(erasure: Erasure, k: int) -> np.ndarray:
@@ -34,20 +41,19 @@ def detection(scores: Sequence[np.ndarray], marked: Sequence[Sequence[int]], k: 
 
 def detection_by_class(
     scores: Sequence[np.ndarray],
-    marks: Sequence[Sequence[str]],
-    gold: Sequence[str | None],
+    marked: Sequence[Sequence[int]],
+    gold: Sequence[str],
     classes: Sequence[str],
     k: int,
 ) -> dict[str, dict[str, float]]:
     """Precision, recall and F1 at 1 and at `k` words, in percent, for each class (Zhou et al., 2021, Table 5).
 
-    The means are over the texts of a class, by the labels `gold`, in which a word is marked with its name; classes
-    without such a text are left out. The values are named "P@1", "R@1", "F1@1", "P@k", "R@k" and "F1@k".
+    The means are over the texts of a class, by the labels `gold`, in which a word is marked, by the numbers of the
+    words; classes without such a text are left out. The values are named "P@1", "R@1", "F1@1", "P@k", "R@k", "F1@k".
     """
     table = {}
     for name in classes:
-        marked = marked_words(marks, [label if label == name else None for label in gold])
-        rows = [row for row, words in enumerate(marked) if words]
+        rows = [row for row, words in enumerate(marked) if words and gold[row] == name]
         if rows:
             of_class = [scores[row] for row in rows], [marked[row] for row in rows]
             table[name] = {
@@ -58,12 +64,25 @@ def detection_by_class(
     return table
 
 
-def marked_words(marks: Sequence[Sequence[str]], gold: Sequence[str | None]) -> list[list[int]]:
-    """The numbers of the words of each text that are marked with the text's own label."""
-    return [
-        [place for place, mark in enumerate(of_text) if mark == label]
-        for of_text, label in zip(marks, gold, strict=True)
-    ]
+def marked_words(texts: Texts, labels: Sequence[str], words: Words, spans: Spans) -> list[list[int]]:
+    """The numbers of the words of each text that have a character in common with a mark, which counts for its label.
+
+    `texts.marks` are `Mark`s, `words` those that are read of the texts. Words behind them have numbers behind theirs.
+    """
+    found = []
+    for row, (label, marks, *columns) in enumerate(zip(labels, texts.marks or [], *texts.columns, strict=True)):
+        own = [mark for mark in marks if mark.name in (label, MARKED)]
+        count, second = int(words.counts[row]), words.second[row]
+        firsts = [0, count if second is None else second, count]  # the numbers that the words of each text begin with
+        numbers = list[int]()
+        for part, text in enumerate(columns if own else ()):
+            of_text = [Mark(*span, second=part > 0) for span in spans(text)]
+            read = firsts[part + 1] - firsts[part]
+            for number, word in enumerate(of_text):
+                if overlap([word], own) is not None:
+                    numbers.append(firsts[part] + number if number < read else count + len(numbers))
+        found.append(numbers)
+    return found
 
 
 def mean_detection(draws: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:

@@ -14,6 +14,7 @@ from salience.classify import TextClassifier
 from salience.classify.classifier import classifier_of
 from salience.data.encoding import Encoded, Words, put_together
 from salience.data.labels import WHOLE_NUMBER
+from salience.data.marks import marks_in
 from salience.data.texts import UNKNOWN, Texts, TextsLike, alone, rows_of
 from salience.data.words import Segmenter, Spans
 from salience.errors import InputError, counted, listed, unknown
@@ -70,7 +71,7 @@ def evaluate(
 
     Args:
         texts: N texts or N pairs of texts, as of `TextClassifier.predict_proba`, or a `Texts`, which may have labels
-            and marks of words.
+            and marks of words, in any form of docs/howto/correct.md.
         labels: their gold labels: names, or the numbers of classes where no name is a number. None takes those of the
             `Texts`. Without labels, metrics of accuracy cannot be computed. Where a text can have several: lists of
             names, or 0 and 1 (N, C), also as a table.
@@ -92,9 +93,9 @@ def evaluate(
         say: is given notes and results.
 
     Raises:
-        InputError: an unknown metric, explainer or label; texts that are none; a metric that needs labels or marks
-            where there are none, or that has no meaning where a text can have several labels; a target where a text
-            has one label, or that no text has; a judge with other labels.
+        InputError: an unknown metric, explainer or label; texts that are none; marks that do not fit their text; a
+            metric that needs labels or marks where there are none, or that has no meaning where a text can have
+            several labels; a target where a text has one label, or that no text has; a judge with other labels.
         ValueError: an explainer does not fit the model.
 
     Example::
@@ -110,6 +111,8 @@ def evaluate(
     known = what_is_known(given, several)
     chosen = default_metrics(at, known, several) if metrics is None else metrics_named(metrics)
     check_settings(chosen, known, classifier, judge, curves, {"most": most, "at": at}, pieces)
+    if "marks" in known:
+        given = with_marks_read(given, classifier)
 
     scores_of_texts = None
     if given.labels is not None:
@@ -126,8 +129,9 @@ def evaluate(
     if encoded.cut.any():
         cut = len(np.unique(asked.owners[encoded.cut]))
         say(f"{cut} of {len(given)} texts are longer than the {classifier.max_length} tokens read of each")
-    gold, marks = asked.marked_as, asked.texts.marks or []
-    marked = marked_words(marks, gold) if "marks" in known else None
+    gold, marked = asked.marked_as, None
+    if "marks" in known:
+        marked = marked_words(asked.texts, gold, encoded.words, classifier.word_spans)
 
     functions.pop("random", None)
     scores = {name: scores_of(classifier, asked, explained, each, pieces) for name, each in functions.items()}
@@ -138,7 +142,7 @@ def evaluate(
         asked_for |= dict(zip(CURVES, (right_without, right_alone), strict=True))
     measured = measure(judging, explained, scorings, asked_for, most, marked)
     detected: list[dict[str, dict[str, float]]] = [
-        {} if marked is None else detection_by_class(of_words, marks, gold, classifier.labels, at)
+        {} if marked is None else detection_by_class(of_words, marked, gold, classifier.labels, at)
         for of_words in scorings
     ]
     measured[-DRAWS:] = [{name: np.mean([draw[name] for draw in measured[-DRAWS:]], axis=0) for name in asked_for}]
@@ -329,6 +333,19 @@ def labelled(texts: TextsLike, labels: Sequence | None, classifier: TextClassifi
     else:
         numbers = [_number(alone(row), place, names) for place, row in enumerate(rows)]
     return replace(given, labels=np.array(numbers))
+
+
+def with_marks_read(texts: Texts, classifier: TextClassifier) -> Texts:
+    """The texts with `Mark`s in place of what they have in any form. Of several labels, any may be marked."""
+    names, found = classifier.labels, []
+    for place, (value, *row) in enumerate(zip(texts.marks or [], *texts.columns, strict=True)):
+        own = names if classifier.multi_label else [names[texts.known_labels[place]]]
+        columns = dict(zip(("text", "text_pair"), row, strict=False))
+        try:
+            found.append(marks_in(value, columns, own, names, classifier.word_spans))
+        except TypeError as error:
+            raise InputError(f"marks[{place}]: {error}") from error
+    return replace(texts, marks=found)
 
 
 def _number(label: object, place: int, names: list[str]) -> int:

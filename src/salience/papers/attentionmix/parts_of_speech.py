@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from salience.data.encoding import SPECIAL, encode_texts
+from salience.data.marks import named_words, values_in
 from salience.data.words import spaced_spans
 from salience.errors import InputError, counted, quoted
 from salience.explainers.explain import explain_tokens
@@ -89,15 +91,10 @@ def tagger_named(name: str | None) -> Tagger:
     return tagger
 
 
-def given_tags(text: str, tags: Sequence[str], row: int) -> Tagged:
-    """The tagged words of a text with one tag for each word between white space; `row` is for messages."""
-    spans = spaced_spans(text)
-    if len(spans) != len(tags):
-        raise InputError(
-            f"row {row} has {counted(len(spans), 'word')}, separated by white space, but {counted(len(tags), 'tag')}: "
-            "give one tag for each word"
-        )
-    return [(*span, tag) for span, tag in zip(spans, tags, strict=True)]
+def given_tags(value: Any, texts: Mapping[str, str], **_: Any) -> Tagged:
+    """The words of the first text between white space, with the tags of a column, in the place of `marks_in`."""
+    (tagged,) = named_words(list(map(str, values_in(value))), list(texts.values())[:1], spaced_spans)
+    return tagged
 
 
 def in_order(text: str, tagged: Tagged, number: int) -> Tagged:

@@ -234,9 +234,12 @@ def detection(scores: list[np.ndarray], texts: Texts, labels: Sequence[str]) -> 
     if texts.marks is None:
         return {}
     rows = [row for row, text in enumerate(texts.texts) if len(texts.marks[row]) == len(text.split())]
-    marks = [[label.removeprefix("very ") for label in texts.marks[row]] for row in rows]
     true_labels = [labels[texts.known_labels[row]].removeprefix("very ") for row in rows]
-    table = detection_by_class([scores[row] for row in rows], marks, true_labels, ("positive", "negative"), AT)
+    marked = [
+        [place for place, name in enumerate(texts.marks[row]) if name.removeprefix("very ") == label]
+        for row, label in zip(rows, true_labels, strict=True)
+    ]
+    table = detection_by_class([scores[row] for row in rows], marked, true_labels, ("positive", "negative"), AT)
     return {name: list(values.values()) for name, values in table.items()}
 
 
