@@ -9,6 +9,7 @@ import pytest
 
 from salience.audit.findings import Finding
 from salience.audit.words import NAME, PART, deciding_words, telling_words
+from salience.data.corrections import without_phrases
 from salience.data.texts import Texts
 from salience.explainers.explanation import Explanation
 
@@ -51,7 +52,7 @@ def test_words_of_scripts_without_spaces_are_counted_each():
 
 
 def test_gamma_and_share_are_those_of_counted_texts():
-    texts = Texts(["cue a"] * 30 + ["a b"] * 20 + ["cue b"] + ["b a"] * 49, labels=[0] * 50 + [1] * 50)
+    texts = Texts(["cue, a"] * 30 + ["a, b"] * 20 + ["cue, b"] + ["b, a"] * 49, labels=[0] * 50 + [1] * 50)
     (found,) = telling_words(texts, "ab")
     assert words_of([found]) == [("cue", "a")] and found.score == 0.6
     assert found.details["gamma"] == pytest.approx((30 - 1) / (30 + 1), abs=1e-6)
@@ -97,6 +98,46 @@ def test_words_are_in_lower_case_and_ordered_by_their_share():
     texts = ["One two"] * 10 + ["one"] * 5 + ["three"] * 15
     found = words_of(telling_words(Texts(texts, labels=[0] * 15 + [1] * 15), "ab"))
     assert [word for word, _ in found] == ["one", "three", "two"]
+
+
+PLANTED = {  # in texts of common words: what is found
+    "New York Times": ["new york times"],  # "new" is in a third of the other texts, and gives nothing away
+    "last word0": ["last word0"],  # "word0" is everywhere
+    "新华社": ["新华社"],
+    "BBC, London": [",", "bbc", "london"],
+}
+
+
+@pytest.mark.parametrize("phrase", PLANTED)
+def test_a_planted_phrase_takes_the_place_of_its_words(phrase):
+    texts = labelled(200, [1, 1], 0, 3)
+    draw, having = random.Random(0), []
+    for row, (text, label) in enumerate(zip(texts.texts, texts.known_labels, strict=True)):
+        words = text.split()
+        if label == 0 and draw.random() < 0.5:
+            having.append(row + 1)
+            words.insert(draw.randrange(1, 8), phrase)
+        elif draw.random() < 0.3:
+            words.append("new")
+        texts.texts[row] = " ".join(words)
+    found = telling_words(texts, "ab")
+    assert [(each.details["word"], each.rows) for each in found] == [(word, having) for word in PLANTED[phrase]]
+    # Train takes out the words as they are named here; a sign at their side stays.
+    bare = without_phrases(texts, [each.details["word"] for each in found]).texts
+    if phrase.isascii():
+        assert not [text for text in bare if phrase.split()[0].strip(",") in text.split()]
+
+
+@pytest.mark.parametrize(("texts", "expected"), [(11, [("so far", "a")]), (10, [])])
+def test_two_words_that_give_nothing_away_by_themselves_are_a_phrase_that_does(texts, expected):
+    """Twice as many texts as of a word must have it."""
+    given = Texts(["so far"] * texts + ["far, so"] * (80 - texts), labels=[0] * 40 + [1] * 40)
+    assert words_of(telling_words(given, "ab")) == expected
+
+
+def test_a_phrase_is_of_one_text_of_a_pair():
+    pairs = Texts(["it is so"] * 40, ["cue here"] * 20 + ["here"] * 20, labels=[0] * 20 + [1] * 20)
+    assert words_of(telling_words(pairs, "ab")) == [("cue here", "a")]
 
 
 def explanation(row: int, target: int, text: str, scores: list[float]) -> Explanation:

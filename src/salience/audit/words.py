@@ -7,19 +7,22 @@ doi 10.18653/v1/2020.acl-main.312, Section 5.1 and Appendix C.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from salience.audit.findings import Finding, rows_of
 from salience.classify import TextClassifier
 from salience.data.texts import Texts
+from salience.data.words import UNSPACED
 from salience.explainers.class_words import finite_scores, scores_by_word
 from salience.explainers.explain import explain_texts
 from salience.explainers.explanation import Explanation
 from salience.explainers.integrated import IntegratedGradients
 from salience.scores.labels import labels_of
-from salience.training.baselines import joined, terms
+from salience.training.baselines import terms
 from salience.work import doing
 
 NEUTRAL, NONE = -1, -2  # categories of words that belong to no class; the others are class indices
@@ -27,6 +30,8 @@ LEAST = 5  # a word of a class occurs more often than this in the texts of the c
 GAP = 5  # the counts of a neutral word differ by less than this
 GAMMA = 0.9  # smallest gamma of a word that gives a label away: 19 of 20 texts with the word have the label
 SHARE = 0.1  # smallest share of the texts of the label that have the word
+OF_PAIRS = 2  # times as many texts must have two words that do not give the label away by themselves
+TOGETHER = 0.9  # smallest share of the texts with a word in which it stands in the phrase that takes its place
 EXPLAINED, POINTS = 200, 8  # rows that are explained, and points of integrated gradients
 PART = 0.2  # smallest mean part of a word that decides in the explanations of texts that have it
 NAME = "integrated-gradients"
@@ -75,37 +80,97 @@ def category_names(labels: Sequence[str]) -> dict[int, str]:
 def telling_words(texts: Texts, labels: Sequence[str]) -> list[Finding]:
     """The words with a gamma of at least `GAMMA` that at least `SHARE` of the texts of a label, and 6 texts, have.
 
-    Those with the largest share come first; it is the score. Gamma is that of one label against all texts without it,
-    and counts texts, not occurrences: it is the smaller one of that of the texts as they are and of that of as many
-    texts with the label as without. The latter keeps a class that has nearly all texts from owning nearly all words.
-    The log odds are ln of the odds of the word in texts of the label, minus that in others; 1/2 is added to counts.
+    A phrase takes the place of a word that hardly occurs without it. Two neighbouring words that do not give the label
+    away by themselves are looked for too; twice as many texts must have them. Those with the largest share come first;
+    it is the score. Gamma and log odds are those of `strength`.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
-    known, rows = texts.known_labels, rows_of(texts)
+    known, numbers, rows = texts.known_labels, rows_of(texts), list(zip(*texts.columns, strict=True))
     having = labels_of(known).right(known, len(labels))  # (N, C)
-    words = CountVectorizer(binary=True, tokenizer=terms, token_pattern=None)  # as of the TF-IDF baseline
+    counter = CountVectorizer(binary=True, min_df=LEAST + 1, analyzer=words_and_pairs)
     try:
-        columns = words.fit_transform(joined(texts)).tocsc()
-    except ValueError:  # no text has a word
+        columns = counter.fit_transform(rows).tocsc()
+    except ValueError:  # no word is in so many texts
         return []
-    names = words.get_feature_names_out()
+    names = [str(name).split(" ") for name in counter.get_feature_names_out()]
+    pairs = np.array([len(parts) > 1 for parts in names])
     counted, total = columns.T @ having.astype(np.int64), np.asarray(columns.sum(0)).ravel()  # (V, C) and (V,)
     found = []
     for label, (own, size) in enumerate(zip(counted.T, having.sum(0), strict=True)):
-        both, sizes = np.stack([total - own, own], 1), np.array([len(texts) - size, size])
-        gamma = np.minimum(association(both), association(both / np.maximum(sizes, 1) * len(texts)))
-        odds = np.log((both + 0.5) / (sizes - both + 0.5))
-        for word in np.flatnonzero((gamma >= GAMMA) & (own > LEAST) & (own >= SHARE * size)):
-            places = columns.indices[columns.indptr[word] : columns.indptr[word + 1]]
+        gamma, _ = strength(own, total, int(size), len(texts))
+        telling = (gamma >= GAMMA) & (own > LEAST * OF_PAIRS**pairs) & (own >= SHARE * size * OF_PAIRS**pairs)
+        alone = {names[word][0]: total[word] for word in np.flatnonzero(telling & ~pairs)}
+        phrases: dict[str, list[int]] = {}  # the places of the texts that have each
+        for word in np.flatnonzero(telling):
+            if pairs[word] and alone.keys() & names[word]:  # found from its word
+                continue
+            places = np.sort(columns.indices[columns.indptr[word] : columns.indptr[word + 1]]).tolist()
+            phrase, those = phrase_around(names[word], {place: words_of(rows[place]) for place in places})
+            weaker = strength(having[those, label].sum(), len(those), int(size), len(texts))[0] < gamma[word]
+            if weaker or any(len(those) < TOGETHER * alone.get(part, 0) for part in phrase):
+                phrase, those = names[word], places
+            phrases[written(phrase)] = those
+        for name, places in phrases.items():
+            its = [place for place in places if having[place, label]]
+            its_gamma, odds = strength(len(its), len(places), int(size), len(texts))
             details = {
-                "word": str(names[word]), "label": labels[label], "gamma": round(float(gamma[word]), 6),
-                "log_odds": round(float(odds[word, 1] - odds[word, 0]), 6),
+                "word": name, "label": labels[label], "gamma": round(float(its_gamma), 6),
+                "log_odds": round(float(odds), 6),
             }  # fmt: skip
-            its_rows = [rows[place] for place in sorted(places[having[places, label]].tolist())]
-            finding = Finding("word", its_rows, CHECK, float(own[word] / size), details)
-            found.append(((-finding.score, -gamma[word], details["word"]), finding))
+            finding = Finding("word", [numbers[place] for place in its], CHECK, float(len(its) / size), details)
+            found.append(((-finding.score, -its_gamma, name), finding))
     return [finding for _, finding in sorted(found, key=lambda each: each[0])]
+
+
+def strength(own: Any, total: Any, size: int, texts: int) -> tuple[Any, Any]:
+    """Gamma, and log odds, of words that `total` of N texts have, `own` of them among the `size` texts of a label.
+
+    Gamma is that of the label against all texts without it, and counts texts, not occurrences: it is the smaller one
+    of that of the texts as they are and of that of as many texts with the label as without. The latter keeps a class
+    that has nearly all texts from owning nearly all words. The log odds are ln of the odds of the word in texts of the
+    label, minus that in others; 1/2 is added to counts.
+    """
+    both, sizes = np.stack([total - own, own], -1), np.array([texts - size, size])
+    gamma = np.minimum(association(both), association(both / np.maximum(sizes, 1) * texts))
+    odds = np.log((both + 0.5) / (sizes - both + 0.5))
+    return gamma, odds[..., 1] - odds[..., 0]
+
+
+def words_of(row: Sequence[str]) -> list[str]:
+    """The words and signs of a text, or of both texts of a pair, in lower case, with an empty one around each text."""
+    return ["", *(word for text in row for word in (*terms(text.lower()), ""))]
+
+
+def words_and_pairs(row: Sequence[str]) -> list[str]:
+    """The words and signs of a text, or of both of a pair, and each two words between which there is no sign."""
+    words = words_of(row)
+    pairs = (f"{one} {other}" for one, other in pairwise(words) if one[:1].isalnum() and other[:1].isalnum())
+    return [*filter(None, words), *pairs]
+
+
+def phrase_around(words: list[str], texts: Mapping[int, list[str]]) -> tuple[list[str], list[int]]:
+    """The longest phrase that has some neighbouring words in `TOGETHER` of the texts with them; and its texts."""
+    having = list(texts)
+    while True:
+        longer: dict[tuple[str, ...], dict[int, None]] = defaultdict(dict)
+        for place in having:
+            own, count = texts[place], len(words)
+            for start in range(1, len(own) - count):
+                if own[start : start + count] == words:
+                    for phrase in (own[start - 1 : start + count], own[start : start + count + 1]):
+                        if all(word[:1].isalnum() for word in phrase):
+                            longer[tuple(phrase)][place] = None
+        most = max(longer, key=lambda phrase: len(longer[phrase]), default=())
+        if len(longer[most]) < TOGETHER * len(texts):
+            return words, having
+        words, having = list(most), list(longer[most])
+
+
+def written(words: Sequence[str]) -> str:
+    """A phrase as it stands in a text."""
+    parted = ("" if UNSPACED.search(one) and UNSPACED.search(other) else " " for one, other in pairwise(words))
+    return "".join(part for word, space in zip(words, (*parted, ""), strict=True) for part in (word, space))
 
 
 def explained_rows(classifier: TextClassifier, texts: Texts, seed: int) -> Iterable[Explanation]:

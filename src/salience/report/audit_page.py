@@ -49,9 +49,9 @@ ABOUT = {  # what the section of a kind shows; that of labels says more
         f"{LEAST} rows or more. The rows shown are of one class and predicted as the other."
     ),
     "word": (
-        f"Words with a gamma of at least {GAMMA} (Sun and Lu, 2020) that at least {SHARE:.0%} of the texts of the "
-        "label have. A model can decide by such a word alone. That is right if the word belongs to the label, and a "
-        "shortcut if it came in by the way in which the texts were collected."
+        f"Words and phrases with a gamma of at least {GAMMA} (Sun and Lu, 2020) that at least {SHARE:.0%} of the "
+        "texts of the label have. A model can decide by such a word alone. That is right if the word belongs to the "
+        "label, and a shortcut if it came in by the way in which the texts were collected."
     ),
     "deciding_word": (
         f"Words that carry at least {PART:.0%} of the explanation of the texts of a label that have them, by "
