@@ -4,6 +4,7 @@ import codecs
 import csv
 import json
 import os
+import shlex
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from labelled import labelled_rows, write_csv
 from pages import HOSTILE, Content
 from salience.audit.wrong_labels import likely_wrong
 from salience.data.reading import stream
+from salience.training.task import read_phrases
 
 ROWS = [list(row) for row in labelled_rows(60)]
 WRONG = {4: "food", 18: "music", 33: "sport"}  # rows that get a wrong label
@@ -66,13 +68,13 @@ def decide(folder, decisions: dict[str, str]):
 
 def test_the_files_agree_with_each_other(audited):
     folder, answer = audited
-    assert sorted(os.listdir(folder)) == ["audit.html", "audit.jsonl", "decisions.csv"]
+    assert sorted(os.listdir(folder)) == ["audit.html", "audit.jsonl", "decisions.csv", "ignore_words.txt"]
     found, page = findings_in(folder), Content((folder / "audit.html").read_text(encoding="utf-8"))
     assert page.sections == ["overview", "decisions", "label", "duplicate", "outlier", "classes", "word"]
     for kind, name in (("label", "likely wrong labels"), ("duplicate", "groups of near-duplicates")):
         number = sum(line["kind"] == kind for line in found)
         assert f"{name}: {number}\n" in answer.out and page.rows_of(name) == [[str(number)]]
-    assert answer.out.splitlines()[-2:] == [f"page: {folder}/audit.html", f"decisions: {folder}/decisions.csv"]
+    assert answer.out.splitlines()[-3:-1] == [f"page: {folder}/audit.html", f"decisions: {folder}/decisions.csv"]
     assert not page.addresses or all(address.startswith(("#", "data:")) for address in page.addresses)
     rows = {int(row["row"]): row for row in decisions_in(folder)}
     texts = spoilt()
@@ -174,6 +176,31 @@ def test_test_rows_that_are_equal_are_a_group(audit, data, tmp_path):
     assert "test_duplicate" not in (tmp_path / "without" / "audit.html").read_text(encoding="utf-8")
 
 
+def test_words_that_give_labels_away_are_a_file_for_train(audit, place, tmp_path):
+    """Whatever the files are called, in the shell and on the page. An audit without such words leaves no old file."""
+    planted = [(f"{text} Evening $tar" if label == "sport" else text, label) for text, label in ROWS]
+    data, folder = write_csv(tmp_path / "<i>it's.csv", planted), tmp_path / "a  b & $(c);"
+    answer = audit(data, "--text", "text", "--output", folder)
+    assert answer.code == 0, answer.err
+    words = list(dict.fromkeys(line["word"] for line in findings_in(folder, "word")))
+    assert "evening" in words and read_phrases(folder / "ignore_words.txt") == words
+    said, _, command = answer.out.splitlines()[-1].partition(", then ")
+    assert said == f"words: {folder}/ignore_words.txt; delete those that really decide the label"
+    assert shlex.split(command) == [
+        "salience", "train", str(data), "--text", "text", "--model", str(place.model), "--device", "cpu",
+        "--ignore-words", f"{folder}/ignore_words.txt",
+    ]  # fmt: skip
+    page = Content((folder / "audit.html").read_text(encoding="utf-8"))
+    assert command in page.text and "delete from the file each that really decides the label" in page.text
+    assert "i" not in page.tags
+    plain = write_csv(tmp_path / "plain.csv", [(f"word {row % 7}", "ab"[row % 2]) for row in range(40)])
+    answer = audit(plain, "--output", folder, "--overwrite")
+    assert answer.code == 0 and "words that give the label away: 0\n" in answer.out
+    assert sorted(os.listdir(folder)) == ["audit.html", "audit.jsonl", "decisions.csv"]
+    assert answer.out.splitlines()[-1].startswith("decisions: ")
+    assert "ignore_words" not in (folder / "audit.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.whole
 def test_a_planted_word_is_one_by_which_the_classifier_decides(place, audit, data, salience, tmp_path):
     """By the regression on the vectors of the encoder, and by the model of a run."""
@@ -257,7 +284,8 @@ def test_decisions_are_never_lost(audited, audit, data):
 def test_the_same_audit_gives_the_same_files(audited, audit, data, tmp_path):
     assert audit(data, "--output", tmp_path / "again").code == 0
     for name in os.listdir(tmp_path / "again"):
-        assert (tmp_path / "again" / name).read_bytes() == (audited[0] / name).read_bytes()
+        again = (tmp_path / "again" / name).read_bytes()  # the page names its folder
+        assert again.replace(bytes(tmp_path / "again"), bytes(audited[0])) == (audited[0] / name).read_bytes()
 
 
 def test_a_class_of_one_row_is_not_judged_and_few_rows_have_few_folds(audit, tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from shlex import join
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from salience.scores.predictions import Predictions
 
 pytestmark = pytest.mark.whole  # a browser
 LABELS = ["=sum", "keep", *HOSTILE[:3]]
+COMMAND = join(["salience", "train", f"{HOSTILE[1]}  x.csv", "--ignore-words", f"{HOSTILE[2]}/{'long' * 40}.txt"])
 COUNT = 60  # rows, more than are shown at first
 
 
@@ -32,9 +34,11 @@ def evidence() -> AuditEvidence:
         })
         for row in range(COUNT)
     ]  # fmt: skip
+    found = {"word": HOSTILE[3], "label": LABELS[4], "gamma": 1.0, "log_odds": 5.0}
+    findings.append(Finding("word", [5], "check", 0.5, found))
     probabilities = np.full((COUNT, 5), 0.2)
     task = Task(LABELS, Texts(texts, labels=labels))
-    return AuditEvidence(task, findings, Predictions(probabilities, labels), "a test", 0.95)
+    return AuditEvidence(task, findings, Predictions(probabilities, labels), "a test", 0.95, ignoring=COMMAND)
 
 
 def saved(page) -> str:
@@ -72,6 +76,7 @@ def test_what_is_decided_on_the_page_is_saved_as_the_audit_writes_it(page, tmp_p
     changes = read_decisions(str(tmp_path / "decisions.csv"), own, "data.csv")
     assert changes == {1: "keep", 3: None, 4: "=sum", 60: LABELS[2]}  # row 2 is called keep already
     assert page.locator("img, b, h1 script").count() == 0
+    assert page.locator(".command").text_content() == COMMAND
     for width in (1280, 400):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= width

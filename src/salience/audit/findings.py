@@ -50,6 +50,11 @@ def kinds_of(task: Task, explained: bool) -> list[str]:
     return [kind for kind in KINDS if possible.get(kind, True)]
 
 
+def ignorable(findings: Sequence[Finding]) -> list[str]:
+    """The words and phrases that give a label away, each once."""
+    return list(dict.fromkeys(each.details["word"] for each in findings if each.kind == "word"))
+
+
 def rows_of(texts: Texts) -> list[int]:
     """The number of each text's row in its file, from 1 on."""
     return texts.rows or list(range(1, len(texts) + 1))

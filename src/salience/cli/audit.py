@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from salience.report.audit_page import AuditEvidence
     from salience.training.recipe import Recipe
 
-PAGE, LINES, DECISIONS = "audit.html", "audit.jsonl", "decisions.csv"
+PAGE, LINES, DECISIONS, WORDS = "audit.html", "audit.jsonl", "decisions.csv", "ignore_words.txt"
 FOLDS, SIMILARITY = 5, 0.95
 # Settings that a corrected copy depends on.
 OF_COPIES = ("text", "text_pair", "label", "label_separator", "empty_label", "encoding")
@@ -71,7 +72,7 @@ def audit(
 
     from salience.audit.auditing import audit_folds, by_fine_tuning, by_regression, find_all, of_run
     from salience.audit.decisions import has_decisions
-    from salience.audit.findings import KINDS, kinds_of
+    from salience.audit.findings import KINDS, ignorable, kinds_of
     from salience.audit.wrong_labels import share_of_right
     from salience.files import check_folder, input_first
     from salience.report.audit_page import AuditEvidence
@@ -110,7 +111,9 @@ def audit(
         source += f" ({counted(len(divided.predicted), 'fold')})"
     explanations = explained(recipe, task, run) if explain else ()
     findings = find_all(task, vectors, test_vectors, predicted, similarity, explanations)
-    evidence = AuditEvidence(task, findings, predicted, source, similarity, explain)
+    options = [part for name, value in given.items() for part in (as_option(name), str(value))]
+    ignoring = join(["salience", "train", data, *options, "--ignore-words", str(output / WORDS)])
+    evidence = AuditEvidence(task, findings, predicted, source, similarity, explain, ignoring)
     write_audit(output, evidence, f"Audit of {Path(data).name}")
     say(
         f"{counted(len(task.training), 'row')}; labels checked by {source}, which are right on "
@@ -120,6 +123,8 @@ def audit(
         say(f"{KINDS[kind]}: {sum(finding.kind == kind for finding in findings):,}")
     say(f"page: {output / PAGE}")
     say(f"decisions: {decisions}")
+    if ignorable(findings):
+        say(f"words: {output / WORDS}; delete those that really decide the label, then {ignoring}")
 
 
 def explained(recipe: Recipe, task: Task, run: str | None) -> Iterable[Explanation]:
@@ -140,8 +145,9 @@ def explained(recipe: Recipe, task: Task, run: str | None) -> Iterable[Explanati
 
 
 def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
-    """Writes the three files of an audit in one step."""
+    """Writes the files of an audit in one step; without a word that gives a label away, there is none of words."""
     from salience.audit.decisions import COLUMNS, decision_rows
+    from salience.audit.findings import ignorable
     from salience.data.reading import Form
     from salience.data.writing import csv_writer
     from salience.files import whole_folder, write_lines, write_whole
@@ -149,8 +155,10 @@ def write_audit(output: Path, evidence: AuditEvidence, title: str) -> None:
 
     page = audit_page(evidence, title)
     rows = decision_rows(evidence.findings, evidence.task.training, evidence.task.labels)
-    with whole_folder(output) as folder:
+    with whole_folder(output, own=[WORDS]) as folder:
         write_whole(folder / PAGE, page)
+        if words := ignorable(evidence.findings):
+            write_whole(folder / WORDS, "".join(f"{word}\n" for word in words))
         write_lines(folder / LINES, (finding.as_row() for finding in evidence.findings))
         # A person opens the file in a spreadsheet: Excel needs the byte order mark to read UTF-8, and the texts, which
         # are from elsewhere, must not become formulas.

@@ -26,6 +26,10 @@ DECIDE = (
     "Each row that a finding suggests to change. relabel gives it the suggested label. The page keeps nothing: save "
     "the file before you leave it."
 )
+IGNORE = (
+    "ignore_words.txt has these words. Look at them, and delete from the file each that really decides the label, "
+    'such as "excellent"; this command then trains without the others:'
+)
 ABOUT = {  # what the section of a kind shows; that of labels says more
     "duplicate": (
         "Groups of texts that are linked by a cosine of at least {:g} of the mean vectors of the frozen encoder. "
@@ -73,6 +77,7 @@ class AuditEvidence:
         source: what predicted them, in words.
         similarity: cosine from which on texts are near-duplicates.
         explained: whether rows were explained.
+        ignoring: the command that trains without the words of the findings "word".
     """
 
     task: Task
@@ -81,6 +86,7 @@ class AuditEvidence:
     source: str
     similarity: float
     explained: bool = False
+    ignoring: str = ""
 
 
 def audit_page(evidence: AuditEvidence, title: str) -> str:
@@ -106,6 +112,7 @@ def audit_page(evidence: AuditEvidence, title: str) -> str:
             blocks += [card_of(each, task) for each in findings[:MOST]]
         elif findings:
             blocks.append(words_table(kind, findings[:MOST]))
+            blocks += [IGNORE, Card([Marked(evidence.ignoring, "command")])] if kind == "word" else []
         sections.append(Section(kind, joined("", KINDS[kind]), blocks))
     return page_of(title, "", sections, "audit.css", script="audit.js" if lines else "")
 
