@@ -158,4 +158,5 @@ def test_phrases_are_taken_out_in_any_case_and_as_whole_words():
     assert without_phrases(Texts(['LONDON ( Reuters ) - "BBC", (BBC rain']), ["reuters", "BBC"]).texts == [
         "LONDON - , ( rain"
     ]
+    assert without_phrases(Texts(["great! (fine)", "a ! b!c"]), ["!", "("]).texts == ["great fine)", "a bc"]
     assert without_phrases(Texts(["北京BBC电视台很好"]), ["bbc", "很"]).texts == ["北京电视台好"]

@@ -153,12 +153,17 @@ def without_phrases(texts: Texts, phrases: Sequence[str]) -> Texts:
 
 
 def pattern(phrases: Sequence[str]) -> regex.Pattern:
-    """What finds words or phrases, as whole words, in any case of letters and with any white space between words.
+    """What finds words, signs and phrases, in any case of letters and with any white space between their words.
 
-    Brackets and quotation marks around one belong to it: "(Reuters)" without its word would still name a source.
+    Words are whole ones. Brackets and quotation marks around a phrase belong to it: "(Reuters)" without its word would
+    still name a source.
     """
-    written = (r"\s+".join(map(regex.escape, phrase.split())) for phrase in sorted(phrases, key=len, reverse=True))
     letter = rf"[\w--{UNSPACED.pattern}]"  # where no spaces stand between words, each sign can begin one
-    words = rf"(?<!{letter})(?:{'|'.join(written)})(?!{letter})"
-    enclosed = "|".join(rf"{regex.escape(first)}\s*{words}\s*{regex.escape(last)}" for first, last in ENCLOSING)
-    return regex.compile(f"{enclosed}|{words}", regex.IGNORECASE | regex.V1)
+    written = []
+    for phrase in sorted(phrases, key=len, reverse=True):
+        words = r"\s+".join(map(regex.escape, phrase.split()))
+        begins, ends = (regex.match(letter, sign, regex.V1) for sign in (phrase[0], phrase[-1]))
+        written.append((rf"(?<!{letter})" if begins else "") + words + (rf"(?!{letter})" if ends else ""))
+    any_of = f"(?:{'|'.join(written)})"
+    enclosed = (regex.escape(sign[0]) + rf"\s*{any_of}\s*" + regex.escape(sign[1]) for sign in ENCLOSING)
+    return regex.compile("|".join([*enclosed, any_of]), regex.IGNORECASE | regex.V1)
