@@ -8,7 +8,9 @@ A plant stands at a random place in all training texts of the second label, and 
 two plants, the other one is of the first label. The person is a rule that was written before the runs. It sees what
 the tools show of the planted rows: the words that `salience audit` lists, and explanations of the first 10, 20 or 50
 rows in a random order. Of the three words that an explanation ranks first for the label of a row, it ignores those
-that the audit lists for that label. The run is trained again with these marks (`--ignore`).
+that the audit lists for that label, alone or as the phrase that they are in, and those that are among the three in a
+quarter of the rows looked at that have the label, and in three at least. The run is trained again with these marks
+(`--ignore`).
 
 The same person corrects 50 rows in which nothing was planted. Accuracy is in percent of 300 rows of the training file
 that are not trained on. Every run is a line of OUTPUT and is not made again.
@@ -19,6 +21,8 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,9 +33,9 @@ import pandas as pd
 from development import development_set, drawn, rows_of
 from salience.audit.words import NAME, telling_words
 from salience.classify import TextClassifier
-from salience.data.corrections import inserted
+from salience.data.corrections import inserted, pattern
 from salience.data.texts import Texts
-from salience.data.words import plain_word, word_spans
+from salience.data.words import Span, plain_word, word_spans
 from salience.explainers.explain import explain_texts
 from salience.explainers.integrated import IntegratedGradients
 from salience.training.recipe import Recipe
@@ -44,6 +48,7 @@ PLANTS = {
     "word": ["BBC"], "phrase": ["as seen before"], "source": ["( Reuters )"], "topic": [], "two": ["BBC", "Kingston"],
 }  # fmt: skip
 LOOKED_AT, RANKED, POINTS = (10, 20, 50), 3, 4
+Ranked = dict[str, Span]  # words, with their characters
 
 
 def main() -> None:
@@ -65,7 +70,7 @@ def main() -> None:
             with TemporaryDirectory() as folder:
                 files = development_set(name, options.data_dir, Path(folder))
                 rows, _ = drawn(rows_of(files["data"]), SIZE, seed)
-                tested, runs = rows_of(files["test"])[:TESTED], dict[tuple, tuple[float, list]]()
+                tested, runs = rows_of(files["test"])[:TESTED], dict[tuple, tuple[float, tuple]]()
                 for kind in options.kinds:
                     key = {"model": options.model, "layers": layers, "set": name, "kind": kind, "seed": seed}
                     if len(done) and (done[list(key)] == [*map(str, key.values())]).all(1).any():
@@ -93,33 +98,49 @@ def of_draw(
     found = {}
     ways = (("no plant", rows, tested, LOOKED_AT[-1:]), ("planted", planted, test, LOOKED_AT))
     for way, own, of_test, counts in ways:
-        found[way], marks = trained(recipe, own, [[]] * len(own), of_test, order, runs, place)
+        found[way], seen = trained(recipe, own, [[]] * len(own), of_test, order, runs, place)
         for count in counts:
-            chosen = set(order[:count].tolist())
-            ignore = [spans if number in chosen else [] for number, spans in enumerate(marks)]
+            ignore = ignored(own, order[:count], *seen)
             found[f"ignored of {way}, {count} rows"] = float(sum(map(bool, ignore)))
             found[f"{way}, {count} rows"], _ = trained(recipe, own, ignore, of_test, order[:0], runs, place)
     return found
 
 
-def ignored(classifier: TextClassifier, rows: list[dict], looked_at: np.ndarray) -> list[list[tuple[int, int]]]:
-    """The spans of characters of each row that the person ignores."""
+def ignored(rows: list[dict], looked_at: np.ndarray, first: dict[int, Ranked], listed: Collection) -> list[list[Span]]:
+    """The spans of characters of each row that the person ignores, by `what_is_seen` of the rows looked at."""
+    labels = Counter(rows[number]["label"] for number in looked_at)
+    often = Counter((word, rows[number]["label"]) for number in looked_at for word in first[number])
+    spans: list[list[Span]] = [[] for _ in rows]
+    for number in looked_at:
+        label = rows[number]["label"]
+        for word, span in first[number].items():
+            phrases = [phrase for phrase, of in listed if of == label and word in phrase.split()]
+            if phrases:
+                spans[number] += [match.span() for match in pattern(phrases).finditer(rows[number]["text"])]
+            elif often[word, label] >= max(3, labels[label] / 4):
+                spans[number].append(span)
+    return spans
+
+
+def what_is_seen(
+    classifier: TextClassifier, rows: list[dict], looked_at: np.ndarray
+) -> tuple[dict[int, Ranked], list[tuple[str, str]]]:
+    """The words that the explanation of each row ranks first; and those that the audit lists, with their labels."""
     names = classifier.labels
     texts = Texts([row["text"] for row in rows], labels=[names.index(row["label"]) for row in rows])
-    listed = {(finding.details["word"], finding.details["label"]) for finding in telling_words(texts, names)}
+    listed = [(finding.details["word"], finding.details["label"]) for finding in telling_words(texts, names)]
     explained = explain_texts(classifier, texts.take(looked_at), {NAME: IntegratedGradients(POINTS)}, target="gold")
-    spans: list[list[tuple[int, int]]] = [[] for _ in rows]
-    for number, explanation in zip(looked_at, explained, strict=True):
-        for word in np.argsort(-explanation.scores[NAME])[:RANKED]:
-            if (plain_word(explanation.words[word]), names[explanation.target]) in listed:
-                spans[number].append(word_spans(texts.texts[number])[word])
-    return spans
+    first: dict[int, Ranked] = {}
+    for number, explanation in zip(looked_at.tolist(), explained, strict=True):
+        spans, places = word_spans(texts.texts[number]), np.argsort(-explanation.scores[NAME])[:RANKED]
+        first[number] = {word: spans[place] for place in places if (word := plain_word(explanation.words[place]))}
+    return first, listed
 
 
 def trained(
     recipe: Recipe, rows: list[dict], ignore: list, tested: list[dict], looked_at: np.ndarray, runs: dict, place: Path
-) -> tuple[float, list]:
-    """The accuracy of a run in percent, and what the person ignores in the rows looked at.
+) -> tuple[float, tuple]:
+    """The accuracy of a run in percent, and `what_is_seen` of the rows looked at.
 
     `runs` keeps both by the texts that are trained on and tested: several corrections may give the same ones.
     """
@@ -136,8 +157,8 @@ def trained(
     if key not in runs:
         with TemporaryDirectory() as folder:
             run = train(own, Path(folder) / "run", estimating=False, keep_model=False, note=lambda line: None)
-        spans = ignored(run.classifier, rows, looked_at) if len(looked_at) else []
-        runs[key] = 100 * run.metrics["test"]["accuracy"], spans
+        seen = what_is_seen(run.classifier, rows, looked_at) if len(looked_at) else ()
+        runs[key] = 100 * run.metrics["test"]["accuracy"], seen
     return runs[key]
 
 

@@ -206,7 +206,7 @@ def test_a_planted_word_is_one_by_which_the_classifier_decides(place, audit, dat
     """By the regression on the vectors of the encoder, and by the model of a run."""
     planted = [(f"{text} goalkeeper" if label == "sport" else text, label) for text, label in ROWS]
     file = write_csv(tmp_path / "planted.csv", planted)
-    steps = ("--method", "plain", "--steps", "60", "--learning-rate", "0.02", "--estimate", "folds:2")
+    steps = ("--method", "plain", "--steps", "60", "--learning-rate", "0.005", "--estimate", "folds:2")
     assert salience(*place.train(*steps, "--output", tmp_path / "trained", data=file)).code == 0
     for name, options in {"regression": [], "run": ["--run", tmp_path / "trained"]}.items():
         answer = audit(file, "--explain", "--output", tmp_path / name, *options)
