@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 import families
-from salience.audit.doubtful import doubt_of, explained, most_doubtful, places_of, share_on
+from salience.audit.doubtful import (
+    by_turns,
+    close_labels,
+    explained,
+    improbable_labels,
+    most_doubtful,
+    places_of,
+    share_on,
+)
 from salience.audit.words import NAME
 from salience.classify import load
 from salience.data.marks import Mark
@@ -21,37 +29,34 @@ def explanation(words, probabilities, scores=None, second=None) -> Explanation:
     return Explanation(words, second, ["a", "b", "c"], np.array(probabilities), 0, None, {NAME: scores})
 
 
-@pytest.mark.parametrize(
-    ("probabilities", "given", "scores", "doubt"),
-    [
-        ([0.5, 0.4, 0.1], None, None, 0.9),  # the margin is 0.1
-        ([0.5, 0.4, 0.1], [0], None, 0.9),
-        ([0.9, 0.06, 0.04], [1], None, 0.94),  # the given label is improbable
-        ([1.0, 0.0, 0.0], [0], [0, -8, 1, 1], (0.8 - 0.25) / 0.75),  # a word has 8 of 10
-        ([1.0, 0.0, 0.0], [0], [1, 1, -1, 1], 0.0),
-        ([1.0, 0.0, 0.0], [0], [0, 0, 0, 0], 0.0),
-    ],
-)
-def test_a_worked_example(probabilities, given, scores, doubt):
-    assert doubt_of(explanation("one two three four", probabilities, scores), given) == pytest.approx(doubt)
+def places(order) -> list[int]:
+    return [place for place, _ in order]
 
 
-@pytest.mark.parametrize(
-    ("probabilities", "given", "doubt"),
-    [
-        ([0.9, 0.1, 0.24], None, 0.8),  # a fifth of the way from the threshold 0.3 to 0
-        ([0.9, 0.1, 0.0], [0], 0.2),
-        ([0.9, 0.1, 0.0], [0, 2], 1.0),
-        ([0.9, 0.1, 0.0], [], 0.9),
-    ],
-)
-def test_a_worked_example_of_several_labels(probabilities, given, doubt):
-    thresholds = np.array([0.5, 0.5, 0.3])
-    assert doubt_of(explanation("one two", probabilities), given, thresholds) == pytest.approx(doubt)
+def test_the_label_that_is_least_probable_comes_first():
+    """Of one label that of the file; of several, also one that is predicted and not given."""
+    found = np.array([[0.5, 0.4, 0.1], [0.9, 0.06, 0.04], [0.1, 0.2, 0.7], [0.3, 0.7, 0.0]])
+    decided = found == found.max(1, keepdims=True)
+    right = np.eye(3, dtype=bool)[[1, 1, 2, 0]]
+    known = np.array([True, True, True, True])
+    assert places(improbable_labels(found, decided, right, known)) == [1, 3, 0]  # 0.06, 0.3, 0.4; row 2 is as given
+    assert places(improbable_labels(found, decided, right, known & (right[:, 1] | ~right[:, 0]))) == [1, 0]
+    several, decided = np.array([[0.9, 0.2], [0.6, 0.8], [0.1, 0.4]]), np.array([[1, 0], [1, 1], [0, 0]], bool)
+    right = np.array([[1, 1], [1, 0], [0, 0]], bool)  # 0.2 is given; 0.8 is not
+    assert places(improbable_labels(several, decided, right, known[:3])) in ([0, 1], [1, 0])
+    right = np.array([[1, 1], [1, 0], [1, 0]], bool)
+    assert places(improbable_labels(several, decided, right, known[:3]))[0] == 2
 
 
-def test_one_word_alone_is_no_reason():
-    assert doubt_of(explanation("one", [1.0, 0.0, 0.0], [3]), [0]) == 0
+def test_labels_that_are_close_come_first():
+    found = np.array([[0.9, 0.06, 0.04], [0.5, 0.4, 0.1], [0.4, 0.3, 0.3]])
+    assert places(close_labels(found, None)) == [1, 2, 0]
+    several = np.array([[0.9, 0.1, 0.0], [0.9, 0.1, 0.24], [0.7, 0.0, 0.0]])  # 0.24 is a fifth of the way to 0
+    assert places(close_labels(several, np.array([0.5, 0.5, 0.3]))) == [1, 2, 0]
+
+
+def test_the_orders_take_turns_as_long_as_there_are_any():
+    assert list(by_turns("ab", "", iter("123"))) == ["a", "1", "b", "2", "3"]
 
 
 @pytest.mark.parametrize(
@@ -71,24 +76,22 @@ def test_the_share_on_marked_words_of_a_pair():
     assert share_on(found, places, [Mark(0, 1)]) == pytest.approx(0.1) and share_on(found, places, []) is None
 
 
-def test_the_most_doubtful_texts_come_first_and_each_once(tmp_path):
-    """Against a slow loop, text by text."""
-    texts = ["the cup is new", "a song", "bread and salt", "the cup is new ", "a cup of soup", "song song cup"]
-    classifier = load(families.save_tiny_model(tmp_path / "tiny", texts, classes=3), device="cpu")
-    labels = [0, 1, UNKNOWN, 2, 2, 0]
-    parts = [Texts(texts[:2], labels=labels[:2], rows=[1, 2], files=["a"] * 2),
-             Texts(texts[2:], labels=labels[2:], rows=[3, 4, 5, 6], files=["a"] * 4)]  # fmt: skip
-    expected = {}
-    for row, (text, label) in enumerate(zip(texts, labels, strict=True), 1):
-        if row != 4:
-            (found,) = explained(classifier, Texts([text]))
-            expected[row] = doubt_of(found, None if label == UNKNOWN else [label])
-    found = most_doubtful(classifier, iter(parts), 10, {})
-    order = sorted(expected, key=expected.get, reverse=True)
-    assert [each.explanation.row for each in found] == order
-    assert [each.doubt for each in found] == pytest.approx([expected[row] for row in order], abs=1e-5)
-    assert [each.given for each in sorted(found, key=lambda each: each.explanation.row)] == [[0], [1], None, [2], [0]]
-    assert [each.explanation.row for each in most_doubtful(classifier, iter(parts), 2, {})] == order[:2]
-    certain = {(texts[order[0] - 1].strip(),): np.array([0.0, 0.0, 1.0])}
-    later = {each.explanation.row: each for each in most_doubtful(classifier, iter(parts), 10, certain)}[order[0]]
-    assert later.predicted == [2] and later.explanation.target == 2 and later.explanation.probabilities[2] == 1
+def test_three_kinds_of_texts_take_turns_and_each_text_comes_once(tmp_path):
+    sentences = ["the cup is new", "a song", "bread and salt", "a cup of soup", "song song cup", "so it is"]
+    classifier = load(families.save_tiny_model(tmp_path / "tiny", sentences, classes=3), device="cpu")
+    planted = [f"{sentences[row % 6]} {row} live" for row in range(8)]
+    texts = Texts([*sentences, *planted, "a song "], labels=[0, 1, UNKNOWN, 2, 2, 0] + [1] * 8 + [1],
+                  rows=list(range(1, 16)), files=["a"] * 15)  # fmt: skip
+    certain = {(text,): np.array([0.1, 0.9, 0.0]) for text in planted} | {("so it is",): np.array([0.0, 0.0, 1.0])}
+    found = most_doubtful(classifier, texts, 20, certain)
+    assert sorted(each.explanation.row for each in found) == list(range(1, 15))  # "a song " repeats row 2
+    first, second = found[:2]
+    assert (first.explanation.row, first.reason) == (6, "its label is improbable")
+    assert (first.given, first.predicted) == ([0], [2])
+    assert first.explanation.target == 2 and first.explanation.probabilities[2] == 1
+    assert (second.explanation.row, second.reason) == (7, '"live" gives LABEL_1 away')
+    assert next(each.given for each in found if each.explanation.row == 3) is None
+    shown = {each.explanation.row: each for each in found}
+    (alone,) = explained(classifier, Texts(["bread and salt"]))
+    np.testing.assert_allclose(shown[3].explanation.scores[NAME], alone.scores[NAME], atol=1e-5)
+    assert [each.explanation.row for each in most_doubtful(classifier, texts, 2, certain)] == [6, 7]

@@ -18,6 +18,7 @@ from salience.report.correction_page import correction_page
 
 pytestmark = pytest.mark.whole  # a browser
 LABELS = ["=sum", "fine", *HOSTILE[:3]]
+REASON = f"{HOSTILE[0]} gives fine away"
 SCORES = [0.5, -0.25, 0.125, 1.0, -2.0, 0.25, 0.75, -0.5]  # of words, again and again
 
 
@@ -31,7 +32,7 @@ def doubtful(*texts: str, given=None, predicted=(0,), row=1, read=None, file="a.
     second = len(words[0]) if len(texts) > 1 else None
     explanation = Explanation(names, second, LABELS, probabilities, 0, None, {NAME: scores}, row, read is not None)
     places = places_of(explanation, texts, words)
-    return Doubtful(texts, words, places, explanation, list(predicted), given, 0.5, file)
+    return Doubtful(texts, words, places, explanation, list(predicted), given, REASON, file)
 
 
 @pytest.fixture

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from heapq import nlargest
+from itertools import zip_longest
 
 import numpy as np
 
-from salience.audit.words import NAME
+from salience.audit.findings import Finding
+from salience.audit.words import NAME, telling_words
 from salience.classify import TextClassifier
 from salience.data.marks import Mark
 from salience.data.splitting import stripped
 from salience.data.texts import Texts
 from salience.data.words import Span
+from salience.errors import quoted
 from salience.explainers.explain import explain_classes
 from salience.explainers.explanation import Explanation
 from salience.explainers.integrated import IntegratedGradients
 
 POINTS = 2  # of integrated gradients; docs/report.md has the measurement
 RULE = (
-    "The texts are in the order of the largest of three numbers from 0 to 1: how close the two most probable labels "
-    "are, how improbable the given label is, and how much more than an even share of the explanation one word has."
-)
-RULE_OF_SEVERAL = (
-    "The texts are in the order of the largest of three numbers from 0 to 1: how close a label is to its threshold, "
-    "how improbable it is that a given label applies, or that another one does not, and how much more than an even "
-    "share of the explanation one word has."
+    "Three kinds of texts take turns: those whose given label is the most improbable, those with a word that gives a "
+    "label away, and those whose two most probable labels are the closest, or of several labels one to its threshold."
 )
 
 
@@ -41,7 +38,7 @@ class Doubtful:
         explanation: of the most probable label, with the probabilities by which the text is predicted.
         predicted: the numbers of the predicted labels.
         given: the numbers of the labels in the file; None where they are not known.
-        doubt: from 0 to 1, by `RULE`.
+        reason: why it is here, by `RULE`.
         file: that the row is of.
     """
 
@@ -51,77 +48,98 @@ class Doubtful:
     explanation: Explanation
     predicted: list[int]
     given: list[int] | None
-    doubt: float
+    reason: str
     file: str = ""
 
 
 def most_doubtful(
-    classifier: TextClassifier, parts: Iterable[Texts], count: int, unseen: Mapping[tuple[str, ...], np.ndarray]
+    classifier: TextClassifier, texts: Texts, count: int, unseen: Mapping[tuple[str, ...], np.ndarray]
 ) -> list[Doubtful]:
     """So many texts, the most doubtful and the most suspicious first, by `RULE`; a text that is repeated counts once.
 
     Args:
-        parts: texts with or without labels, explained a part at a time.
+        texts: N texts with labels, or without.
         unseen: the probabilities (C,) of texts by models that have not seen them, as of
             `salience.runs.results.unseen_predictions`. The classifier predicts the others.
     """
-    return nlargest(count, doubtful_texts(classifier, parts, unseen), key=lambda each: each.doubt)
+    once = sorted({key: place for place, key in reversed([*enumerate(stripped(texts))])}.values())
+    texts = texts.take(once)
+    probabilities = np.array([unseen.get(key, np.full(len(classifier.labels), np.nan)) for key in stripped(texts)])
+    if len(others := np.flatnonzero(np.isnan(probabilities).all(1))):
+        probabilities[others] = classifier.predict_proba(texts.take(others))
+    decided, known = classifier.decisions(probabilities), texts.labelled
+    several, right = classifier.multi_label, np.zeros_like(decided)
+    if texts.labels is not None:
+        right = texts.labels > 0 if several else np.arange(len(classifier.labels)) == texts.labels[:, None]
+    chosen = dict[int, str]()
+    for place, reason in by_turns(
+        improbable_labels(probabilities, decided, right, known),
+        words_that_tell(replace(texts, rows=None), np.where(known[:, None], right, decided), classifier),
+        close_labels(probabilities, np.nan_to_num(classifier.thresholds, nan=0.5) if several else None),
+    ):
+        chosen.setdefault(place, reason)
+        if len(chosen) == count:
+            break
+    places = list(chosen)
+    explanations = explained(classifier, texts.take(places), np.nan_to_num(probabilities[places]).argmax(1))
+    found = []
+    for place, each in zip(places, explanations, strict=True):
+        own = tuple(column[place] for column in texts.columns)
+        words = list(map(classifier.word_spans, own))
+        explanation = replace(each, probabilities=probabilities[place])
+        found.append(Doubtful(
+            own, words, places_of(explanation, own, words), explanation, np.flatnonzero(decided[place]).tolist(),
+            np.flatnonzero(right[place]).tolist() if known[place] else None, chosen[place],
+            "" if texts.files is None else texts.files[place],
+        ))  # fmt: skip
+    return found
 
 
-def doubtful_texts(
-    classifier: TextClassifier, parts: Iterable[Texts], unseen: Mapping[tuple[str, ...], np.ndarray]
-) -> Iterator[Doubtful]:
-    """All texts of the parts, in their order, without repetitions."""
-    met, thresholds = set[int](), np.nan_to_num(classifier.thresholds, nan=0.5)
-    for part in parts:
-        new = {hash(key): place for place, key in reversed([*enumerate(stripped(part))])}
-        fresh = part.take(sorted(place for key, place in new.items() if key not in met))
-        met.update(new)
-        if not len(fresh):
-            continue
-        known, keys = fresh.labelled, stripped(fresh)
-        by_itself = {} if unseen.keys() >= set(keys) else dict(zip(keys, classifier.predict_proba(fresh), strict=True))
-        probabilities = np.array([unseen[key] if key in unseen else by_itself[key] for key in keys])
-        decided = classifier.decisions(probabilities)
-        explanations = explained(classifier, fresh, probabilities.argmax(1))
-        for row, each in enumerate(explanations):
-            explanation = replace(each, probabilities=probabilities[row])
-            given = None
-            if known[row]:
-                label = fresh.known_labels[row]
-                given = np.flatnonzero(label).tolist() if classifier.multi_label else [int(label)]
-            texts = tuple(column[row] for column in fresh.columns)
-            words = list(map(classifier.word_spans, texts))
-            yield Doubtful(
-                texts, words, places_of(explanation, texts, words), explanation, np.flatnonzero(decided[row]).tolist(),
-                given, doubt_of(explanation, given, thresholds if classifier.multi_label else None),
-                "" if fresh.files is None else fresh.files[row],
-            )  # fmt: skip
+def by_turns(*orders: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The first of each order, the second of each, and so on."""
+    return (each for turn in zip_longest(*orders) for each in turn if each is not None)
+
+
+def improbable_labels(
+    probabilities: np.ndarray, decided: np.ndarray, right: np.ndarray, known: np.ndarray
+) -> Iterator[tuple[int, str]]:
+    """The places of N texts with another label than the predicted one, those whose label is least probable first.
+
+    Args:
+        probabilities, decided, right: (N, C) of the labels, whether each is predicted, and whether it is given.
+        known: (N,) whether the labels of a text are given.
+    """
+    wrong = known & (decided != right).any(1)
+    least = np.where(right, probabilities, np.where(decided, 1 - probabilities, 1)).min(1)
+    return ((int(place), "its label is improbable") for place in np.argsort(least, kind="stable") if wrong[place])
+
+
+def words_that_tell(texts: Texts, labels: np.ndarray, classifier: TextClassifier) -> Iterator[tuple[int, str]]:
+    """The places of texts with a word that gives one of their labels (N, C) away, the words by turns."""
+    numbers = labels.astype(int) if classifier.multi_label else labels.argmax(1)
+
+    def rows_of_word(finding: Finding) -> list[tuple[int, str]]:
+        word, label = quoted(finding.details["word"]), finding.details["label"]
+        return [(row - 1, f"{word} gives {label} away") for row in finding.rows]
+
+    return by_turns(*map(rows_of_word, telling_words(replace(texts, labels=numbers), classifier.labels)))
+
+
+def close_labels(probabilities: np.ndarray, thresholds: np.ndarray | None) -> Iterator[tuple[int, str]]:
+    """The places of N texts, those first where two labels are close, or of several one to its threshold (C,)."""
+    if thresholds is None:
+        second, first = np.sort(np.nan_to_num(probabilities), 1)[:, -2:].T
+        away, reason = first - second, "two labels are close"
+    else:
+        room = np.where(probabilities >= thresholds, 1 - thresholds, thresholds)
+        away = (np.abs(probabilities - thresholds) / np.maximum(room, 1e-12)).min(1)
+        reason = "a label is close to its threshold"
+    return ((int(place), reason) for place in np.argsort(away, kind="stable"))
 
 
 def explained(classifier: TextClassifier, texts: Texts, targets: np.ndarray | None = None) -> list[Explanation]:
     """The explanations of N texts for the labels `targets` (N,), or each for the one that is most probable."""
     return explain_classes(classifier, replace(texts, labels=None), {NAME: IntegratedGradients(POINTS)}, targets)
-
-
-def doubt_of(explanation: Explanation, given: Sequence[int] | None, thresholds: np.ndarray | None = None) -> float:
-    """How doubtful a text is, from 0 to 1, by `RULE`; with the `thresholds` (C,) of labels, by `RULE_OF_SEVERAL`."""
-    found = np.nan_to_num(np.asarray(explanation.probabilities, float))
-    if thresholds is None:
-        second, first = np.sort(found)[-2:]
-        numbers = [1 - (first - second), 0 if given is None else 1 - found[given[0]]]
-    else:
-        room = np.where(found >= thresholds, 1 - thresholds, thresholds)
-        right = np.isin(np.arange(len(found)), given or [])
-        numbers = [
-            1 - (np.abs(found - thresholds) / np.maximum(room, 1e-12)).min(),
-            0 if given is None else np.where(right, 1 - found, found).max(),
-        ]
-    shares = np.abs(np.nan_to_num(explanation.scores[NAME]))
-    if len(shares) > 1 and (whole := shares.sum()) > 0:
-        even = 1 / len(shares)
-        numbers.append((shares.max() / whole - even) / (1 - even))
-    return float(max(numbers))
 
 
 def places_of(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
 from salience.cli import options
 from salience.errors import InputError, counted, quoted
-
-if TYPE_CHECKING:
-    from salience.data.texts import Texts
 
 
 def correct(
@@ -31,21 +27,18 @@ def correct(
     overwrite: options.Overwrite = False,
 ) -> None:
     """Write a page on which a person corrects labels and marks words, for `salience train --corrections`."""
-    # The most doubtful and the most suspicious texts come first: those whose two most probable labels are close, whose
-    # given label is improbable, or of whose explanation one word has the most.
     from salience.audit.doubtful import most_doubtful
     from salience.classify import load
-    from salience.cli.rows import cannot, check_model_and_data, count_rows, found_columns, read_texts
+    from salience.cli.rows import cannot, check_model_and_data, found_columns, read_texts
     from salience.data.corrected import COLUMNS
     from salience.data.reading import column_names
     from salience.data.task import check_not_read
-    from salience.explainers.explain import EXPLAINING
+    from salience.data.texts import Texts
     from salience.files import check_output_file, input_first, write_whole
     from salience.report.correction_page import SAVED, correction_page
     from salience.report.terminal import say
     from salience.runs.folder import trained_columns
     from salience.runs.results import unseen_predictions
-    from salience.work import tracked
 
     if limit < 1:
         raise InputError(f"--limit is {limit}: give the number of texts on the page, at least 1")
@@ -68,16 +61,16 @@ def correct(
     if taken := [name for name in of_texts if name in COLUMNS]:
         raise InputError(f"{data[0]}: the text column {quoted(taken[0])} has a name that {SAVED} needs: rename it")
 
-    def parts() -> Iterator[Texts]:
-        for source in data:
-            read = read_texts(source, classifier.labels, trained, None, columns, multi_label=classifier.multi_label)
-            for part in tracked(read, count_rows(source, encoding), EXPLAINING, size=len):
-                yield replace(part, files=[Path(source).name] * len(part))
-
-    with cannot(f"explain {', '.join(data)} by {model}"):
-        found = most_doubtful(classifier, parts(), limit, unseen_predictions(model, classifier.labels))
-    if not found:
+    parts = list[Texts]()
+    for source in data:
+        read = read_texts(source, classifier.labels, trained, None, columns, multi_label=classifier.multi_label)
+        parts += (replace(part, files=[Path(source).name] * len(part)) for part in read)
+    if not parts:
         raise InputError(f"{', '.join(data)}: there are no texts")
+    with cannot(f"explain {', '.join(data)} by {model}"):
+        found = most_doubtful(
+            classifier, Texts.concatenated(parts), limit, unseen_predictions(model, classifier.labels)
+        )
     title = f"Correct {Path(model).name}"
     write_whole(output, correction_page(found, of_texts, classifier.labels, classifier.multi_label, title))
     say(f"page: {output}, {counted(len(found), 'text')}")

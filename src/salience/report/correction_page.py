@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from salience.audit.doubtful import RULE, RULE_OF_SEVERAL, Doubtful
+from salience.audit.doubtful import RULE, Doubtful
 from salience.audit.words import NAME
 from salience.data.corrected import COLUMNS
 from salience.explainers.explanation import finite
@@ -35,13 +35,12 @@ def correction_page(
                 "place": f"row {each.explanation.row}" + f" of {each.file}" * files,
                 "probabilities": [finite(round(float(value), 4)) for value in each.explanation.probabilities],
                 "predicted": each.predicted, "given": each.given, "explained": each.explanation.target,
-                "cut": each.explanation.cut, "texts": pieces_of(each),
+                "cut": each.explanation.cut, "reason": each.reason, "texts": pieces_of(each),
             }
             for each in found
         ],
     }  # fmt: skip
-    rule = RULE_OF_SEVERAL if several else RULE
-    body = render(PACKAGE, "correction.html.jinja", title=title, rule=rule, data=data)
+    body = render(PACKAGE, "correction.html.jinja", title=title, rule=RULE, data=data)
     script = asset("shared.js") + asset("correction.js")
     return framed(title, asset("blocks.css") + asset("correction.css"), body, script)
 

@@ -65,6 +65,7 @@ function article(row) {
     said.append(", ", element("span", `given: ${named(row.given)}`, "wrong"));
   } else if (row.given) said.append(", as given");
   if (data.several) said.append(`, explained: ${data.labels[row.explained]}`);
+  said.append(" ", element("span", `(${row.reason})`, "row"));
   const scores = row.texts.flatMap(text => text.words.map(word => Math.abs(word[4])));
   const largest = scores.reduce((one, other) => Math.max(one, other), 1e-12);
   const texts = row.texts.map((text, number) => wordsOf(text, number > 0, largest, row));
