@@ -174,6 +174,8 @@ def show(runs: pd.DataFrame) -> None:
     for key, cell in table.groupby(level=[0, 1, 2]):
         for way in cell.columns:
             difference = (cell[way] - cell["rows alone"]).dropna()
+            if not len(difference):
+                continue
             print(
                 *key, f"{way}: {cell[way].mean():.1f}, {difference.mean():+.1f} ({difference.sem():.1f}), "
                 f"{len(difference)} draws"
