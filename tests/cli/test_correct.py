@@ -50,11 +50,13 @@ def test_the_page_has_the_texts_of_all_files_each_once(place, run, salience, tmp
     output = tmp_path / "page.html"
     rows = [(f"{text} ", label) for text, label in labelled_rows(20)] + [("a new cup", "sport"), ("a newer cup", "")]
     more = write_csv(tmp_path / "more.csv", rows)
-    answer = salience("correct", run, place.data, more, "--limit", "100", "--output", output)
+    unlabelled = write_csv(tmp_path / "unlabelled.csv", [("the newest cup",)], ("text",))
+    answer = salience("correct", run, unlabelled, place.data, more, "--limit", "100", "--output", output)
     assert answer.code == 0, answer.err
     data = data_of(output)
     texts = [text_of(row) for row in data["rows"]]
-    assert sorted(texts) == sorted({*(text for text, _ in labelled_rows(60)), "a new cup", "a newer cup"})
+    new = ("a new cup", "a newer cup", "the newest cup")
+    assert sorted(texts) == sorted({*(text for text, _ in labelled_rows(60)), *new})
     given = dict(labelled_rows(60)) | {"a new cup": "sport"}
     unseen, temperature = lines_of(run / "out_of_fold.jsonl"), estimate_of(run)["temperature_scaling"]["temperature"]
     known = {row["text"]: with_temperature(np.array([row["probabilities"]]), temperature)[0] for row in unseen}
@@ -62,7 +64,7 @@ def test_the_page_has_the_texts_of_all_files_each_once(place, run, salience, tmp
         own = known[text] if text in known else load(run, device="cpu").predict_proba([text])[0]
         assert (None if row["given"] is None else data["labels"][row["given"][0]]) == given.get(text)
         assert row["predicted"] == [own.argmax()] and np.allclose(row["probabilities"], own, atol=1e-3)
-        assert text in ("a new cup", "a newer cup") or row["place"].endswith("of train.csv")
+        assert text in new or row["place"].endswith("of train.csv")
     answer = salience("correct", run, place.data, "--limit", "7", "--output", output, "--overwrite")
     assert answer.code == 0 and len(data_of(output)["rows"]) == 7
     assert f"page: {output}, 7 texts" in answer.out and "train with --corrections corrections.csv" in answer.out

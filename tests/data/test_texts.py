@@ -131,6 +131,9 @@ def test_parts_are_concatenated():
     assert Texts.concatenated([FULL.take([0]), FULL.take([1])]) == FULL
     assert Texts.concatenated(iter([Texts(["a"]), Texts(["b"])])) == Texts(["a", "b"])
     assert Texts.concatenated([]) == Texts([])
+    assert Texts.concatenated([Texts(["a"]), Texts(["b"], labels=[1])]) == Texts(["a", "b"], labels=[UNKNOWN, 1])
+    several = Texts.concatenated([Texts(["a"], labels=[[0, 1]]), Texts(["b"])])
+    assert several.known_labels.tolist() == [[0, 1], [UNKNOWN, UNKNOWN]]
 
 
 def test_texts_are_equal_if_all_their_values_are():

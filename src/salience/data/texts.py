@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -97,8 +97,18 @@ class Texts:
 
     @classmethod
     def concatenated(cls, parts: Iterable[Texts]) -> Texts:
-        """The texts of all parts, in order. What is known of one part's texts must be known of all parts'."""
+        """The texts of all parts, in order.
+
+        What is known of one part's texts must be known of all parts'; but labels that a part lacks are `UNKNOWN`.
+        """
         parts = list(parts)
+        known_labels = next((part.labels for part in parts if part.labels is not None), None)
+        if known_labels is not None:
+            shape = known_labels.shape[1:]
+            parts = [
+                replace(part, labels=np.full((len(part), *shape), UNKNOWN)) if part.labels is None else part
+                for part in parts
+            ]
         joined: dict[str, Any] = {}
         for field in fields(cls):
             known = [values for part in parts if (values := getattr(part, field.name)) is not None]
