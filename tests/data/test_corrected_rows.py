@@ -126,6 +126,8 @@ def test_several_labels(read, form):
         ([("so dull", "bad", "", ""), ("a dull film", "bad", "", ""), (" so dull", "good", "", "")], SINGLE,
          "said.csv: rows 1 and 3 have one text, and different corrections"),
         ([("", "bad", "", "")], SINGLE, 'said.csv: row 1, column "text": there is no text'),
+        ([("so dull", "bad", "[[3, 7]]")], ("text", "labl", "mark"),
+         'said.csv: it corrects nothing: none of its columns "text", "labl", "mark" is "label", "marks", "ignore"'),
         ([("unknown", "", "", "")], SINGLE, "said.csv: none of its texts is in"),
         ([], SINGLE, "said.csv: no rows"),
     ],
@@ -134,11 +136,16 @@ def test_what_does_not_fit_is_refused(read, complaint, said, header, message):
     assert message in complaint(read, said, header)
 
 
+def test_another_encoding_than_utf_8_is_refused_without_the_option_of_the_data(tmp_path, complaint):
+    data, said = write_csv(tmp_path / "data.csv", ROWS), tmp_path / "said.csv"
+    said.write_bytes("text,label\nso dull,bad\nun café,good\n".encode("latin-1"))
+    message = complaint(read_task, Recipe(str(data), corrections=str(said)), print)
+    assert f"{said} is not UTF-8: save it as csv in UTF-8" in message and "--encoding" not in message
+
+
 def test_the_same_correction_twice_is_one(read):
     task, notes = read([("so dull", "good", "", ""), ("so dull", "good", "", "")])
-    assert named(task)[4] == ("so dull", "good") and "said.csv: 1 row replaced (1 with another label) and 0 rows" in (
-        " ".join(notes)
-    )
+    assert named(task)[4] == ("so dull", "good") and "said.csv: 1 row replaced (1 with another label)" in notes
 
 
 def test_rows_that_are_held_out_are_corrected_and_other_files_are_not(read, tmp_path):

@@ -17,7 +17,7 @@ from typing import Any
 from salience.audit.findings import Finding, named, rows_of, written
 from salience.data.columns import Columns
 from salience.data.labels import separate
-from salience.data.reading import DELIMITED, Form, encoding_of, form_of, stream, suffix_of
+from salience.data.reading import DELIMITED, Form, encoding_of, form_of, in_utf8, stream, suffix_of
 from salience.data.tables import python_values, seekable
 from salience.data.texts import Texts
 from salience.data.values import (
@@ -104,12 +104,8 @@ def read_decisions(file: str, labels_of_rows: Mapping[int, Label], data: str) ->
     row_of = {str(row): row for row in labels_of_rows}
     changes: dict[int, Label | None] = {}
     decided: dict[int, int] = {}
-    try:
+    with in_utf8(file):
         lines = list(stream(file))
-    except InputError as error:
-        if isinstance(error.__cause__, UnicodeDecodeError):
-            raise InputError(f'{file} is not UTF-8: save it as csv in UTF-8, which Excel calls "CSV UTF-8"') from error
-        raise
     for number, line in enumerate(lines, 1):
         place = f"{file}: row {number}"
         for column in COLUMNS[:4]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from salience.data.columns import Columns
 from salience.data.labels import separate
 from salience.data.marks import Mark
-from salience.data.reading import column_names, stream
+from salience.data.reading import column_names, in_utf8, stream
 from salience.data.splitting import stripped
 from salience.data.task import with_marks
 from salience.data.texts import Texts
@@ -109,7 +109,9 @@ def with_corrections(
     }
     replaced = sum(key in said for key in keys) - len(added)
     note = f"{source}: {counted(replaced, 'row')} replaced"
-    note += f" ({changed:,} with another label)" * (changed > 0) + f" and {counted(len(added), 'row')} added"
+    note += f" ({changed:,} with another label)" * (changed > 0) + f" and {counted(len(added), 'row')} added" * bool(
+        added
+    )
     if left := len(read) - len(said):
         note += f"; left out: {counted(left, 'text')} that the data do not have, without a label"
     return Corrected(replace(rows, **given), of_rows, said, note)
@@ -125,7 +127,8 @@ def read_corrections(
         known: the names of the labels.
         several: whether a text of the data can have several labels.
     """
-    names = column_names(source)
+    with in_utf8(source):
+        names, rows = column_names(source), list(stream(source))
     of_texts = [named(name, names) for name in (columns.text, columns.text_pair) if name is not None]
     for name in of_texts:
         if name not in names:
@@ -136,8 +139,13 @@ def read_corrections(
     own = columns.several or (str(columns.label),)
     of_label = own if all(name in names for name in own) else (LABEL,)
     roles = [role for role in SHARES if role in names]
+    if not roles and not any(name in names for name in of_label):
+        raise InputError(
+            f"{source}: it corrects nothing: none of its columns {listed(map(quoted, names))} is "
+            f"{listed(map(quoted, (*of_label, *SHARES)))}"
+        )
     found: dict[Key, Correction] = {}
-    for number, row in enumerate(stream(source), 1):
+    for number, row in enumerate(rows, 1):
         texts = tuple(value_in(row, name, text_of, number, source) or "" for name in of_texts)
         if not all(texts):
             raise InputError(f"{source}: row {number}, column {quoted(of_texts[texts.index('')])}: there is no text")

@@ -15,6 +15,7 @@ import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -376,6 +377,18 @@ def column_names(source: str | Path, encoding: str = "utf-8", split: str | None 
         return typed_tables().nested_names(types)
     rows = islice(stream(source, encoding, split), SAMPLE)
     return list(dict.fromkeys(name for row in rows for name in nested_names(row)))
+
+
+@contextmanager
+def in_utf8(source: str) -> Iterator[None]:
+    """A context in which a file is read that is always UTF-8: an error says so, and names no option."""
+    try:
+        yield
+    except InputError as error:
+        if isinstance(error.__cause__, UnicodeDecodeError):
+            message = f'{source} is not UTF-8: save it as csv in UTF-8, which Excel calls "CSV UTF-8"'
+            raise InputError(message) from error
+        raise
 
 
 def column_types(source: str | Path, encoding: str = "utf-8", split: str | None = None) -> Types:
