@@ -69,6 +69,17 @@ def test_words_that_two_rows_ignore_are_taken_out_of_all_texts(place, tmp_path):
     assert f'corrections: taken out of all texts to train on, because several rows ignore them: "{ignored}"' in told
 
 
+def test_a_line_says_how_many_rows_have_words_of_the_file(place, tmp_path):
+    """A word that is in none is seen at once."""
+    words = tmp_path / "words.txt"
+    data = write_csv(tmp_path / "data.csv", [("a very old cup", "a"), ("Very new", "b"), ("every cup", "a")])
+    for said, rows in (("very\n", 2), ("verry\n", 0)):
+        told = []
+        words.write_text(said)
+        task_of(Recipe(str(data), model=str(place.model), ignore_words=str(words)), told.append)
+        assert f"{words}: its words are taken out of {rows} of 3 training rows" in told
+
+
 def test_a_run_says_so_and_is_repeated_by_its_recipe(place, marked, salience, tmp_path):
     phrases = tmp_path / "words.txt"
     phrases.write_text("very\n\nquite new\n")

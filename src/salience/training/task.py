@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from salience.classify import load
 from salience.data.columns import choose_as_trained
 from salience.data.corrected import Correction, Key, with_corrections
-from salience.data.corrections import agreed_words
+from salience.data.corrections import agreed_words, without_phrases
 from salience.data.labels import check_labels, encode, names_of, separate
 from salience.data.reading import column_names, stream
 from salience.data.splitting import contradictions, default_share, draw, group_numbers, shared_rows, split, stripped
@@ -138,7 +139,16 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         descriptions = label_descriptions(recipe.label_descriptions, names, several=task.multi_label)
         notes.append(f"label descriptions: {counted(len(descriptions), 'text')} to train on beside the rows")
         task = replace(task, descriptions=descriptions)
-    ignored_words = [] if recipe.ignore_words is None else read_phrases(recipe.ignore_words)
+    ignored_words: list[str] = []
+    if recipe.ignore_words is not None:
+        ignored_words += read_phrases(recipe.ignore_words)
+        own, bare = (
+            zip(*texts.columns, strict=True) for texts in (training, without_phrases(training, ignored_words))
+        )
+        changed = sum(map(ne, own, bare))
+        notes.append(
+            f"{recipe.ignore_words}: its words are taken out of {changed:,} of {len(training):,} training rows"
+        )
     if agreed := agreed_words(training):
         ignored_words += agreed
         notes.append(
