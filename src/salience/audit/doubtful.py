@@ -129,12 +129,11 @@ def close_labels(probabilities: np.ndarray, thresholds: np.ndarray | None) -> It
     """The places of N texts, those first where two labels are close, or of several one to its threshold (C,)."""
     if thresholds is None:
         second, first = np.sort(np.nan_to_num(probabilities), 1)[:, -2:].T
-        away, reason = first - second, "two labels are close"
+        away = first - second
     else:
         room = np.where(probabilities >= thresholds, 1 - thresholds, thresholds)
         away = (np.abs(probabilities - thresholds) / np.maximum(room, 1e-12)).min(1)
-        reason = "a label is close to its threshold"
-    return ((int(place), reason) for place in np.argsort(away, kind="stable"))
+    return ((int(place), "among the least certain") for place in np.argsort(away, kind="stable"))
 
 
 def explained(classifier: TextClassifier, texts: Texts, targets: np.ndarray | None = None) -> list[Explanation]:

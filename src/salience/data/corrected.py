@@ -108,10 +108,9 @@ def with_corrections(
         name: values for name, values in own.items() if any(values) or getattr(rows, name) is not None
     }
     replaced = sum(key in said for key in keys) - len(added)
-    note = f"{source}: {counted(replaced, 'row')} replaced"
-    note += f" ({changed:,} with another label)" * (changed > 0) + f" and {counted(len(added), 'row')} added" * bool(
-        added
-    )
+    note = f"{source}: {counted(replaced, 'row')} replaced" + f" ({changed:,} with another label)" * (changed > 0)
+    if added:
+        note += f" and {counted(len(added), 'row')} added"
     if left := len(read) - len(said):
         note += f"; left out: {counted(left, 'text')} that the data do not have, without a label"
     return Corrected(replace(rows, **given), of_rows, said, note)
