@@ -147,19 +147,17 @@ def test_the_report_has_before_and_after(place, corrections, salience, reported,
         given = ("--corrections", corrections, "--estimate", estimate, "--output", output)
         answer = salience(*place.train(*given))
         assert answer.code == 0, answer.err
-        page, rows = (
-            Content((output / "report.html").read_text(encoding="utf-8")),
-            lines_of(output / "corrected.jsonl"),
-        )
+        page = Content((output / "report.html").read_text(encoding="utf-8"))
+        rows = lines_of(output / "corrected.jsonl")
         known = [row for row in rows if row["text"] != "a goal"]
         after = sum(row["predicted"] == row["label"] for row in known)
         assert page.rows_of("rows predicted right") == [["5 of 10", f"{after} of 10"]]
         assert f"{after} of 10 corrected rows are predicted right, 5 before" in page.text
         other = sum(row["predicted"] == row["label"] for row in rows if row["text"] == "a goal")
         assert page.rows_of("other rows predicted right") == [["-", f"{other} of 1"]]
-        own = {}
+        own, classifier = {}, load(output, device="cpu", precision="fp32")
         for row in rows:
-            (explanation,) = explained(load(output, device="cpu", precision="fp32"), Texts([row["text"]]))
+            (explanation,) = explained(classifier, Texts([row["text"]]))
             places = places_of(explanation, [row["text"]], [spaced_spans(row["text"])])
             own[row["text"]] = share_on(explanation, places, [Mark(*mark) for mark in row["marks"] + row["ignore"]])
         shares = [own.pop("a goal"), np.mean([*own.values()])]
