@@ -107,16 +107,16 @@ def as_written(value):
     return value
 
 
-def read_back(file) -> list[dict]:
+def read_back(file, delimiter: str = ",") -> list[dict]:
     if file.suffix == ".csv":
         with file.open(encoding="utf-8", newline="") as opened:
-            return list(csv.DictReader(opened))
+            return list(csv.DictReader(opened, delimiter=delimiter))
     if file.suffix == ".parquet":
         return parquet.read_table(file).to_pylist()
     return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
-def predicted(run, data, kind: str, window: int, *options) -> list[dict] | None:
+def predicted(run, data, kind: str, window: int, *options, delimiter: str = ",") -> list[dict] | None:
     """The rows that were written; None where the command refused, and has written nothing then."""
     output = data.with_name(f"labels.{kind}")
     output.unlink(missing_ok=True)
@@ -124,7 +124,7 @@ def predicted(run, data, kind: str, window: int, *options) -> list[dict] | None:
     if code:
         assert not output.exists()
         return None
-    return read_back(output)
+    return read_back(output, delimiter)
 
 
 @many
@@ -178,7 +178,7 @@ def test_any_csv_cells(cells, header, delimiter, kind, window, run, loaded_once,
     data = tmp_path / "data.csv"
     with data.open("w", encoding="utf-8", newline="") as opened:
         csv.writer(opened, delimiter=delimiter).writerows([[*header, "text"], *cells])
-    rows = predicted(run, data, kind, window, "--text", "text")
+    rows = predicted(run, data, kind, window, "--text", "text", delimiter=delimiter)
     if rows is not None:
         assert [row["text"] for row in rows] == [text for _, text in cells]
 

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def test_the_probabilities_are_those_of_the_run(run, client, texts):
 
 
 def check_probabilities(run, client, texts):
-    classifier = package.load(run, device="cpu")
+    classifier = replace(package.load(run, device="cpu"), pairs=None)  # it reads what the server is said to read
     known = [text if isinstance(text, str) else tuple(text) for text in texts]
     known = [text.replace("\ud83d", "\ufffd") if isinstance(text, str)
              else tuple(part.replace("\ud83d", "\ufffd") for part in text) for text in known]  # fmt: skip

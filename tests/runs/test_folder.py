@@ -44,11 +44,13 @@ def test_a_run_is_published_whole_and_replaced_only_on_request(tmp_path):
         write_run(output, overwrite=True)
 
 
-def test_what_a_killed_command_left_in_a_folder_does_not_count(tmp_path):
-    """Folders of its own temporary names; others are somebody's."""
+def test_what_killed_commands_and_python_left_in_a_folder_does_not_count(tmp_path):
+    """Folders of its own temporary names, and compiled files; others are somebody's."""
     output = tmp_path / "export"
     write_run(output)
-    for name, counts in ((".export.0123abcd.unfinished", False), (".export.unfinished", True)):
+    for name, counts in (
+        (".export.0123abcd.unfinished", False), ("__pycache__", False), (".export.unfinished", True),
+    ):  # fmt: skip
         (output / name).mkdir()
         (output / name / "model.onnx").write_text("half")
         if counts:

@@ -96,11 +96,12 @@ def no_run(name: str | Path) -> InputError:
 def check_replaceable(folder: Path, name: str | Path, kind: str, sign: str = MANIFEST) -> None:
     """Checks that a folder has only files that salience wrote to a folder of this kind, which all have the `sign`.
 
-    What a killed command has left in it does not count; the next one removes it.
+    What a killed command has left in it does not count; the next one removes it. Nor does what Python has compiled of
+    the server of an export.
     """
     files, written = set(files_in(folder)) if folder.is_dir() else {folder.name}, written_by_run(folder)
     left = {path.name for path in leftovers(folder / folder.name)}
-    files = {file for file in files if PurePath(file).parts[0] not in left}
+    files = {file for file in files if PurePath(file).parts[0] not in {*left, "__pycache__"}}
     if files and sign not in written:
         raise InputError(f"{name} is not {kind} and is not overwritten: choose another --output")
     if foreign := sorted(files - written):
