@@ -140,6 +140,7 @@ def test_a_run_is_trained_on_the_corrected_rows_and_repeated_by_its_recipe(place
             "corrections.csv has changed")  # fmt: skip
 
 
+@pytest.mark.whole
 def test_the_report_has_before_and_after(place, corrections, salience, reported, tmp_path):
     """Against the files of the run, and explanations text by text."""
     for name, estimate in (("folds", "folds:2"), ("none", "none")):
