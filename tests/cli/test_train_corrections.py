@@ -59,14 +59,15 @@ def test_further_texts_follow_the_rows_and_the_head_begins_with_them(place, mark
     assert not np.allclose(first, second, atol=1e-3)
 
 
-def test_words_that_two_rows_ignore_are_taken_out_of_all_texts(place, tmp_path):
+def test_words_that_two_texts_ignore_are_taken_out_of_all_texts(place, tmp_path):
     told = []
-    data = write_csv(tmp_path / "two.csv", [(*row[:2], "", IGNORED) for row in ROWS[:1] * 2] + ROWS[1:], HEADER)
-    task = task_of(Recipe(str(data), model=str(place.model), ignore="not"), told.append)
     ignored = ROWS[0][0].split()[0]
+    both = [row for row in ROWS if row[0].split()[0] == ignored][:2]
+    data = write_csv(tmp_path / "two.csv", [(*row[:2], "", IGNORED) for row in both] + ROWS, HEADER)
+    task = task_of(Recipe(str(data), model=str(place.model), ignore="not"), told.append)
     assert list(task.ignored_words) == [ignored] and not len(task.further)
     assert not any(ignored in text.split() for text in task.to_train_on.texts) and ignored in task.training.texts[0]
-    assert f'corrections: taken out of all texts to train on, because several rows ignore them: "{ignored}"' in told
+    assert f'marks: taken out of all texts to train on, because several texts ignore them: "{ignored}"' in told
 
 
 def test_a_line_says_how_many_rows_have_words_of_the_file(place, tmp_path):
@@ -86,7 +87,7 @@ def test_a_run_says_so_and_is_repeated_by_its_recipe(place, marked, salience, tm
     given = ("--marks", "why", "--ignore-words", phrases, "--method", "plain", "--estimate", "folds:2")
     answer = salience(*place.train(*given, "--output", tmp_path / "one", data=marked))
     assert answer.code == 0, answer.err
-    assert f"corrections: {len(ROWS)} further texts of marked words to train on" in answer.out
+    assert f"marks: {len(ROWS)} further texts of marked words to train on" in answer.out
     metrics = json.loads((tmp_path / "one" / "metrics.json").read_text())
     assert metrics["rows"]["training"] == metrics["estimate"]["rows"] == len(ROWS)
     recipe = yaml.safe_load((tmp_path / "one" / "recipe.yaml").read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,7 +122,13 @@ def test_a_text_of_ignored_words_alone_gives_no_empty_text():
     assert len(further_texts(rows, ["bad", "good"])) == 0  # and no row has another label
 
 
-def test_words_that_two_rows_ignore_and_none_marks_as_deciding_are_agreed_on():
+def test_a_text_that_stands_twice_agrees_with_itself_alone():
+    rows = Texts(["a BBC film"] * 2, labels=[0, 0], ignore=[[Mark(2, 5)]] * 2)
+    assert not agreed_words(rows)
+    assert agreed_words(replace(rows, texts=["a BBC film", "the BBC"], ignore=[[Mark(2, 5)], [Mark(4, 7)]])) == ["bbc"]
+
+
+def test_words_that_two_texts_ignore_and_none_marks_as_deciding_are_agreed_on():
     """Neighbouring words are one phrase; one that is taken out of all texts has no counterexamples."""
     rows = Texts(
         ["Seen on BBC News: dull", "(BBC news) fine film", "a film", "dull film", "so dull"], labels=[0, 1, 1, 0, 0],

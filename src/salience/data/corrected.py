@@ -75,7 +75,8 @@ def with_corrections(
         InputError: the file lacks a text column; a row has no text, a label that no row of the data has, or marks that
             do not fit; a text has two different corrections; or none of the texts has a place.
     """
-    keys, places = stripped(rows), set(stripped(rows))
+    keys = stripped(rows)
+    places = set(keys)
     known = {*columns.several, *described, *(name for label in labels for name in separate(label))}
     read = read_corrections(source, columns, data, places, known, isinstance(labels[0], tuple))
     said = {key: each for key, each in read.items() if each.label is not None or key in places}

@@ -6,7 +6,7 @@
 - *Counterexamples* for words that must not count: the row without them, and a row of another label with them.
   (Teso and Kersting, 2019, arXiv:1805.08578, Sec. 3, put other words in their place.)
 
-Words that several rows ignore are taken out of all texts in place of that: a shortcut stands in more rows than a
+Words that several texts ignore are taken out of all in place of that: a shortcut stands in more texts than a
 person looks at.
 
 docs/howto/correct.md compares them with other uses of the same marks.
@@ -26,7 +26,7 @@ from salience.data.texts import Texts
 from salience.data.words import UNSPACED, plain_word
 
 ENCLOSING = ("()", "[]", "{}", "<>", '""', "''", "“”", "‘’", "«»", "„“")
-AGREED = 2  # rows that ignore the same words, from which on these are taken out of all texts
+AGREED = 2  # texts that ignore the same words, from which on these are taken out of all texts
 Labelled = tuple[list[str], np.ndarray]  # a text, or both texts of a pair, and the label, or 0 and 1 (C,)
 
 
@@ -83,12 +83,14 @@ def counterexamples(texts: Texts, taken_out: Sequence[str] = ()) -> Iterator[Lab
 
 
 def agreed_words(texts: Texts) -> list[str]:
-    """The words and phrases that at least `AGREED` of the texts ignore, and that decide in none, in lower case."""
+    """The words and phrases that at least `AGREED` of the texts ignore, and that decide in none, in lower case.
+
+    A text that stands several times counts once: a correction of it is one, and stands in all of its rows.
+    """
     rows = list(zip(*texts.columns, strict=True))
-    ignored = Counter(
-        words for row, marks in zip(rows, texts.ignore or [], strict=False)
-        for words in {plain(mark, row) for mark in joined(marks, row)} if words
-    )  # fmt: skip
+    said = {(plain(mark, row), row) for row, marks in zip(rows, texts.ignore or [], strict=False)
+            for mark in joined(marks, row)}  # fmt: skip
+    ignored = Counter(words for words, _ in sorted(said) if words)
     deciding = [row[mark.second][mark.start : mark.end] for row, marks in zip(rows, texts.marks or [], strict=False)
                 for mark in joined(marks, row)]  # fmt: skip
     agreed = [words for words, count in ignored.items() if count >= AGREED]

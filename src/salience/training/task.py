@@ -139,25 +139,22 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         descriptions = label_descriptions(recipe.label_descriptions, names, several=task.multi_label)
         notes.append(f"label descriptions: {counted(len(descriptions), 'text')} to train on beside the rows")
         task = replace(task, descriptions=descriptions)
-    ignored_words: list[str] = []
-    if recipe.ignore_words is not None:
-        ignored_words += read_phrases(recipe.ignore_words)
-        own, bare = (
-            zip(*texts.columns, strict=True) for texts in (training, without_phrases(training, ignored_words))
-        )
-        changed = sum(map(ne, own, bare))
+    ignored_words = [] if recipe.ignore_words is None else read_phrases(recipe.ignore_words)
+    if ignored_words:
+        bare = without_phrases(training, ignored_words)
+        changed = sum(map(ne, zip(*training.columns, strict=True), zip(*bare.columns, strict=True)))
         notes.append(
             f"{recipe.ignore_words}: its words are taken out of {changed:,} of {len(training):,} training rows"
         )
     if agreed := agreed_words(training):
         ignored_words += agreed
         notes.append(
-            f"corrections: taken out of all texts to train on, because several rows ignore them: "
+            f"marks: taken out of all texts to train on, because several texts ignore them: "
             f"{listed(map(quoted, agreed), 5)}"
         )
     task = replace(task, ignored_words=ignored_words)
     if len(task.further):
-        notes.append(f"corrections: {counted(len(task.further), 'further text')} of marked words to train on")
+        notes.append(f"marks: {counted(len(task.further), 'further text')} of marked words to train on")
     for line in notes:
         note(line)
     return task
