@@ -8,6 +8,7 @@ from salience.errors import (
     listed,
     nearest,
     one_line,
+    pip_install,
     printable,
     quoted,
     rows_listed,
@@ -79,3 +80,14 @@ def test_what_can_be_read_is_printed_as_it_is():
     for text in READABLE:
         assert printable(text) == text
         assert json.loads(quoted(text)) == text and "\\u" not in quoted(text)
+
+
+def test_what_installs_a_part_names_its_packages_which_an_index_has(monkeypatch):
+    needed = ["torch>=2", 'onnx>=1.23; extra == "onnx"', 'onnxruntime<3,>=1; extra == "onnx"', 'ray; extra == "other"']
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: needed)
+    assert pip_install("onnx") == "pip install 'onnx>=1.23' 'onnxruntime<3,>=1'"
+
+
+def test_sources_without_an_installation_name_their_folder(monkeypatch):
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: None)
+    assert pip_install("onnx") == "pip install '.[onnx]' in the folder of its pyproject.toml"

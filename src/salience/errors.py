@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from unicodedata import category
 
 JOINERS = "\u200c\u200d"  # zero-width characters inside emoji and inside words of Persian, Hindi and others
@@ -24,6 +25,24 @@ class InputError(ValueError):
 
 class InputWarning(UserWarning):
     """What is likely wrong in the user's input, in one line; the command line shows it as it is."""
+
+
+def pip_install(extra: str) -> str:
+    """The command that installs the packages of an optional part of salience, however this copy was installed.
+
+    It names the packages, because salience itself is on no package index.
+    """
+    from importlib.metadata import PackageNotFoundError, requires
+
+    from packaging.requirements import Requirement
+
+    needed: list[str] = []
+    with suppress(PackageNotFoundError):  # the sources alone, without an installation
+        needed = requires("salience") or []
+    own = [each for each in map(Requirement, needed) if each.marker and each.marker.evaluate({"extra": extra})]
+    if not own:
+        return f"pip install '.[{extra}]' in the folder of its pyproject.toml"
+    return " ".join(["pip install", *(f"'{each.name}{each.specifier}'" for each in own)])
 
 
 def unknown(kind: str, word: object, words: Iterable[str]) -> InputError:

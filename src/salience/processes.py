@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from salience.errors import InputError, one_line, quoted
+from salience.errors import InputError, one_line, pip_install, quoted
 
 TRIM_THRESHOLD, MMAP_MAX = -1, -4  # parameters of glibc's mallopt
 PARENT_DEATH_SIGNAL = 1  # an operation of Linux's prctl
@@ -171,7 +171,7 @@ def connected(address: str) -> Iterator[None]:
     try:
         import ray
     except ImportError as error:
-        raise InputError("--ray needs the package ray: pip install 'salience[cluster]'") from error
+        raise InputError(f"--ray needs the package ray: {pip_install('cluster')}") from error
     problem = f"--ray {address}: no Ray cluster answers there"
     if address not in ("local", "auto"):  # Ray itself would try for a minute, and then end this process
         host, _, port = address.rpartition("://")[2].rpartition(":")

@@ -269,7 +269,7 @@ def test_sets_need_the_run(exported, place, salience, tmp_path):
 
 def test_a_missing_package(run, salience, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxscript", None)
-    refused(salience("export", run, "--output", tmp_path / "out"), "onnxscript", "pip install 'salience[onnx]'")
+    refused(salience("export", run, "--output", tmp_path / "out"), "onnxscript", "pip install 'onnx>=")
     assert not list(tmp_path.iterdir())
 
 

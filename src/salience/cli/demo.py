@@ -16,7 +16,7 @@ from typer import Option
 
 from salience.cli.explain import applicable_explainers
 from salience.cli.options import Device, MaxLength, Model
-from salience.errors import InputError
+from salience.errors import InputError, pip_install
 
 if TYPE_CHECKING:
     from salience.classify import TextClassifier
@@ -44,7 +44,7 @@ def demo(
 ) -> None:
     """Serve a page on this machine that classifies and explains texts that are typed in."""
     if find_spec("gradio") is None:
-        raise InputError("the page needs gradio: pip install 'salience[demo]'")
+        raise InputError(f"the page needs gradio: {pip_install('demo')}")
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
     from salience.classify import load

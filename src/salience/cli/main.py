@@ -193,11 +193,7 @@ def answer(error: Exception) -> int:
             USAGE,
         )
     if isinstance(error, ImportError) and not (error.name or "").startswith("salience"):
-        return complain(
-            f"a required package is missing or damaged: {reason}; install it with pip (those of salience: pip install "
-            "'salience[offline,pictures,demo,captum,onnx]')",
-            USAGE,
-        )
+        return complain(f"a required package is missing or damaged: {reason}; pip install it again", USAGE)
     if isinstance(error, OSError) or means(errno.EACCES, errno.EROFS):
         return complain(
             f"a file cannot be used ({reason}): check its path and its permissions, or choose another place, then run "

