@@ -6,7 +6,7 @@ import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from math import inf, isfinite
 from pathlib import Path
@@ -163,6 +163,7 @@ def about(device: str, threads: int) -> dict[str, dict[str, Any]]:
     return {"versions": versions(), "machine": machine}
 
 
+@cache  # a run reads them for its metrics; the metadata of a package are read from its files each time
 def versions() -> dict[str, str]:
     """The versions of Python and of the libraries on which results depend, by name."""
     found = {name: version(name) for name in ("torch", "transformers", "datasets", "tokenizers")}
