@@ -95,6 +95,14 @@ def reported():
     """For tests of the report: their runs have one."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def without_pace():
+    """Finding out how long a tiny run takes is a fifth of its time; runs say nothing of it, as those by turns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("salience.training.run.measured", lambda prepared, seconds: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def quick_runs(request, monkeypatch):
     """The report takes half of the time of a tiny run; runs of other tests have none."""
