@@ -49,7 +49,9 @@ def specials(family: str = "bert") -> dict[str, int]:
 _diagonals: dict[tuple[str, str], count] = defaultdict(count)
 
 
-def crossed(first: str, firsts: Iterable, second: str, seconds: Iterable, fits: Callable | None = None) -> Callable:
+def crossed(
+    first: str, firsts: Iterable, second: str, seconds: Iterable, fits: Callable | None = None, every: int = 1
+) -> Callable:
     """A decorator: the test runs for every pair of a value of one parameter and one of the other that `fits` admits.
 
     `make test` runs a diagonal of the product, in which each value is at least once; the rest is `whole`. Each test of
@@ -57,21 +59,23 @@ def crossed(first: str, firsts: Iterable, second: str, seconds: Iterable, fits: 
 
     Args:
         first, second: a parameter, or several as in "height, width", whose values are tuples then.
+        every: for a file of many tests: the diagonal is of one in so many values, and of others in the next test.
     """
     rows, columns = list(firsts), list(seconds)
 
     def parametrized(test: Callable) -> Callable:
         shift = next(_diagonals[test.__module__, first + second])
-        every = [
+        pairs = [
             (row, column) for row, column in product(range(len(rows)), range(len(columns)))
             if fits is None or fits(rows[row], columns[column])
         ]  # fmt: skip
-        diagonal = sorted(every, key=lambda pair: (pair[1] - pair[0] - shift) % len(columns))
-        chosen = {min((pair for pair in diagonal if pair[0] == row), key=diagonal.index) for row, _ in every}
+        near = [pair for pair in pairs if (pair[0] - shift) % every == (pair[1] - shift // every) % every == 0]
+        diagonal = sorted(near, key=lambda pair: (pair[1] - pair[0] - shift) // every % -(-len(columns) // every))
+        chosen = {min((pair for pair in diagonal if pair[0] == row), key=diagonal.index) for row, _ in near}
         seen = {column for _, column in chosen}
-        chosen |= {next(pair for pair in diagonal if pair[1] == column) for _, column in every if column not in seen}
+        chosen |= {next(pair for pair in diagonal if pair[1] == column) for _, column in near if column not in seen}
         cases = []
-        for row, column in every:
+        for row, column in pairs:
             values = (
                 *(rows[row] if "," in first else [rows[row]]),
                 *(columns[column] if "," in second else [columns[column]]),

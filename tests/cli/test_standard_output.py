@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import families
 import salience.classify.classifier
 from labelled import labelled_rows, write_csv
 from salience.cli.main import main
@@ -106,12 +107,11 @@ def test_data_are_utf_8_whatever_the_encoding(command, encoding, texts, given_fi
         assert texts[0] in found and set(found) <= set(texts)
 
 
-@pytest.mark.parametrize("command", PEOPLE)
-def test_text_for_people_is_printed_in_any_encoding(command, given_files, loaded_once):
-    for encoding in ("ascii", "cp1252", "shift_jis", "cp037"):
-        code, out, said = printed(asked(PEOPLE[command], given_files), encoding)
-        assert code == 0, (encoding, said)
-        assert out.decode(encoding).strip(), encoding
+@families.crossed("command", PEOPLE, "encoding", ["ascii", "cp1252", "shift_jis", "cp037"])
+def test_text_for_people_is_printed_in_any_encoding(command, encoding, given_files, loaded_once):
+    code, out, said = printed(asked(PEOPLE[command], given_files), encoding)
+    assert code == 0, said
+    assert out.decode(encoding).strip()
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "shift_jis"])

@@ -83,8 +83,7 @@ def test_occlusion_is_the_change_of_the_log_sigmoid_of_one_label():
         assert scores[0, position].item() == pytest.approx(expected.item(), abs=1e-5)
 
 
-@pytest.mark.parametrize("clean", [0.0, 0.5])
-@pytest.mark.parametrize("name", sorted(METHODS))
+@families.crossed("name", sorted(METHODS), "clean", [0.0, 0.5])
 def test_every_mixing_method_trains_on_several_labels(name, clean):
     """The last loss is that of the mixed logits with the mixed labels."""
     model, batch = several(), labelled()

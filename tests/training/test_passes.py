@@ -41,8 +41,7 @@ def cost(method, clean: float) -> float:
     return (forwards + 2 * backwards) / LAYERS - ends_early
 
 
-@pytest.mark.parametrize("clean", [0.0, 0.5, pytest.param(0.1, marks=pytest.mark.whole)])
-@pytest.mark.parametrize("name", [*METHODS, *SETTINGS])
+@families.crossed("name", [*METHODS, *SETTINGS], "clean", [0.0, 0.5, 0.1])
 def test_declared_passes_are_those_that_are_counted(name, clean, model):
     """Rows that pass layers forward and backward in a step; the levels of TMix one by one."""
     method = SETTINGS[name] if name in SETTINGS else METHODS[name]()
