@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,6 +32,7 @@ class Block:
         return f"{self.page}:{self.line}"
 
 
+@cache
 def tokens_of(page: Path) -> list[Token]:
     """All tokens of a page, those inside paragraphs and headings too."""
     tokens = MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def place(module: str) -> str:
     return module.split(".")[1]
 
 
+@cache
 def imported(file: Path) -> set[str]:
     """The modules of salience that a file imports, inside functions too."""
     found = set()

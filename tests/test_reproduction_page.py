@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from runpy import run_path
 
@@ -43,6 +44,7 @@ def report_of(table: str) -> Callable[[list[dict]], str]:
     return TABLES[table]().report
 
 
+@cache
 def printed(table: str) -> list[str]:
     """What the command prints from what is kept, line by line."""
     rows = [json.loads(line) for line in (HERE / "results" / f"{table}.jsonl").read_text("utf-8").splitlines()]

@@ -63,7 +63,8 @@ def test_a_model_with_validation_rows_has_seen_as_many_as_that_of_a_holdout(plac
 
 
 def test_groups_are_not_divided(authors, place, salience, tmp_path):
-    options = ["--group", "author", "--estimate", "folds:3", "--set", "validation_share=0"]
+    """Test files need no column of groups."""
+    options = ["--group", "author", "--estimate", "folds:3", "--test", place.test]
     answer = salience(*place.train(*options, "--output", tmp_path / "run", data=authors))
     assert answer.code == 0, answer.err
     metrics, lines = estimated(tmp_path / "run")
@@ -74,11 +75,6 @@ def test_groups_are_not_divided(authors, place, salience, tmp_path):
     assert {line["fold"] for line in lines} == {1, 2, 3} and metrics["estimate"]["groups"] == 12
     assert "on 60 labelled rows of 12 groups by folds:3" in answer.out and "intervals over groups" in answer.out
     assert yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text())["group"] == "author"
-
-
-def test_a_group_column_is_not_needed_in_test_files(authors, place, salience, tmp_path):
-    options = ["--group", "author", "--estimate", "folds:2", "--test", place.test, "--output", tmp_path / "run"]
-    assert salience(*place.train(*options, data=authors)).code == 0
 
 
 @pytest.mark.parametrize(
