@@ -130,7 +130,7 @@ at_three_quarters = st.tuples(st.integers(0, 10**5), st.integers(-1, 1), st.bool
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.lists(counted_pairs | close_pairs | at_three_quarters, min_size=1, max_size=20))
 def test_two_classes_against_gammas_own_words(pairs):
     assert categories(np.array(pairs)).tolist() == [binary(*pair) for pair in pairs]
@@ -159,7 +159,7 @@ def near_three_quarters(counted: list[int], kind: int, off: int) -> list[int]:
     return [max(3 * rest + off, 0) if at == kind else count for at, count in enumerate(counted)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(rows)
 def test_several_classes_against_the_loop(counted):
     assert categories(np.array(counted)).tolist() == [multiclass(row) for row in counted]

@@ -64,7 +64,7 @@ def trained(kind: str):
 
 @pytest.mark.parametrize("kind", families.TRAINED)
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=20).map("".join))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_words_are_the_text_and_have_tokens_of_their_own(kind, text):
     """In every script and tokenizer: put together, words are the text; no token is in two words that are joined."""
     tokenizer = trained(kind)

@@ -209,7 +209,7 @@ def examples(draw):
     return own, scores, partner, draw(st.booleans()), draw(st.sampled_from(["both", "own"]))
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(examples())
 def test_against_the_loops(example):
     own, scores, partner, specials, denominator = example
@@ -229,7 +229,7 @@ def test_against_the_loops(example):
     assert close(mix.blend(words)[somewhere], mixture(words, keep, partner)[somewhere], 10 * tolerance)
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(examples())
 def test_what_one_gives_the_other_gets(example):
     """Places where either has a token, and the labels' shares, add up to 1: only if both are counted, all of them."""

@@ -208,14 +208,14 @@ def compare(example):
     assert torch.equal(mix.blend(representation), exchanged(representation, keep, partner))
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(examples(with_ties))
 def test_against_the_loops_with_many_ties(example):
     """Equal windows enter together or not at all."""
     compare(example)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(examples(without_ties))
 def test_against_the_loops_with_few_ties(example):
     compare(example)

@@ -77,7 +77,7 @@ def examples(draw):
     return own, draw(st.sampled_from([0.01, 0.1, 0.2, 0.29, 0.5, 0.75, 1.0])), draw(st.integers(0, 2**32))
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(examples())
 def test_exactly_so_many_words_and_nothing_else(example):
     own, window, seed = example

@@ -195,20 +195,20 @@ def compare(example):
     assert torch.equal(mix.partner, partner)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(examples(with_ties))
 def test_against_the_loop_with_many_ties(example):
     """The first of equal windows must win."""
     compare(example)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(examples(without_ties))
 def test_against_the_loop_with_few_ties(example):
     compare(example)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(examples(with_gaps))
 def test_against_the_loop_where_scores_are_not_finite(example):
     compare(example)

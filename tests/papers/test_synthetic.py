@@ -100,21 +100,21 @@ def test_the_callers_random_state_is_neither_read_nor_moved():
 
 
 def test_from_clean_on_a_classs_words_are_the_other_classs():
-    for clean in [0, 1, 400, 599]:
-        data = synthetic(600, 600, clean)
+    for clean in [0, 1, 100, 149]:
+        data = synthetic(150, 150, clean)
         positive = of_positives(data.ids)
         for label in (0, 1):
             own = positive[data.labels == label] == bool(label)
             assert own[:clean].all()
             assert not own[clean:].any()
-        assert Counter(data.labels.tolist()) == {1: 600, 0: 600}
+        assert Counter(data.labels.tolist()) == {1: 150, 0: 150}
         assert all(len(set(words)) == 12 for words in data.ids.tolist())
 
 
 def test_with_all_clean_it_is_data_one():
-    first = synthetic(600, 600)
-    for clean in [600, 601, 10**9]:
-        data = synthetic(600, 600, clean)
+    first = synthetic(150, 150)
+    for clean in [150, 151, 10**9]:
+        data = synthetic(150, 150, clean)
         assert np.array_equal(data.ids, first.ids)
         assert np.array_equal(data.labels, first.labels)
 
