@@ -42,6 +42,7 @@ def test_parameters_are_set_and_cloned(tiny):
     assert copy.get_params() == estimator.get_params() | {"steps": 3}
 
 
+@pytest.mark.whole
 def test_cross_validation_and_grid_search(tiny):
     estimator = SalienceClassifier(model=tiny, steps=3, device="cpu")
     assert cross_val_score(estimator, np.array(TEXTS), LABELS, cv=3).shape == (3,)

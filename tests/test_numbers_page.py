@@ -12,6 +12,7 @@ from test_readme import python_of
 PAGE = (ROOT / "docs" / "numbers.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.whole
 def test_the_calibration_errors_of_calibrated_models(capsys):
     (program,) = python_of(PAGE)
     exec(program, {})

@@ -503,6 +503,7 @@ def larger(tmp_path_factory):
     return write_csv(tmp_path_factory.mktemp("larger") / "larger.csv", labelled_rows(150, seed=3))
 
 
+@pytest.mark.whole
 def test_attention_over_scales(analyse, larger, place, tmp_path):
     answer = analyse("attention", larger, "--test", place.test, "--scales", "1,10", "--epochs", "3", "--batch-size",
                      "20")  # fmt: skip

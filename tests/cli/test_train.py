@@ -105,6 +105,7 @@ def test_no_path_of_this_machine_is_published(run, place):
         assert str(place.folder) not in (folder / name).read_text()
 
 
+@pytest.mark.whole
 def test_the_recipe_repeats_the_run_exactly(run, place, salience):
     folder, _ = run
     again = place.folder / "again"

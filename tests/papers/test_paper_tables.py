@@ -643,7 +643,7 @@ def test_curves_over_words_are_means_over_seeds():
 @pytest.mark.parametrize(
     ("table", "rows", "names"),
     [
-        ("uaftc-table2", SCALES, ["scales-sst2"]),
+        pytest.param("uaftc-table2", SCALES, ["scales-sst2"], marks=pytest.mark.whole),
         pytest.param("uaftc-synthetic", TRAININGS, ["dynamics", "coupling"], marks=pytest.mark.whole),
         pytest.param("uaftc-synthetic", TRAININGS[:1], ["dynamics"], marks=pytest.mark.whole),
         pytest.param("attentionmix-figures", [HEADS], ["pos-mr"], marks=pytest.mark.whole),
@@ -651,7 +651,7 @@ def test_curves_over_words_are_means_over_seeds():
         pytest.param(
             "uaftc-figures", [WORDS | {"set": "imdb"}, WORDS], ["words-imdb", "words-sst2"], marks=pytest.mark.whole
         ),
-        ("dropmix-sparse", GROWING, ["curves-mr-minilm"]),
+        pytest.param("dropmix-sparse", GROWING, ["curves-mr-minilm"], marks=pytest.mark.whole),
         ("vat", CURVES, ["words-sst2-bilstm-random"]),
     ],
 )

@@ -86,7 +86,7 @@ def test_a_loader_gives_the_table_of_its_name(name):
     assert isinstance(table.report([]), str)  # the check before the first run relies on it
 
 
-LARGE = ("vat", "uaftc-figures", "attentionmix-sweep")
+LARGE = ("vat", "uaftc-figures", "uaftc-synthetic", "uaftc-table2", "attentionmix-sweep")
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ def test_best_is_what_is_better_than_all_others_beyond_chance(skill, best, tmp_p
     assert named == ({best} if best else set()) and ("(best)" in text) == (best is not None)
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_it_begins_with_a_verdict_on_each_method_and_a_forest_plot_for_each_size(large, html, tmp_path):
     """Over the data sets where there are several; of one condition, the verdicts are those in full."""
     start = html.split('<section id="methods">')[0]
