@@ -86,6 +86,11 @@ def crossed(
     return parametrized
 
 
+def some(names, *quick) -> list:
+    """All of the names; `make test` runs the quick ones."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.whole) for name in names]
+
+
 # ------------------------------------------------------------------------------------------------------------- models
 
 

@@ -124,9 +124,7 @@ def compare(found: TaggedScores, expected: list[list]) -> None:
         assert scores == pytest.approx(np.array([score for _, _, score in own]), abs=1e-6)
 
 
-@pytest.mark.parametrize("mean", [True, False], ids=["mean", "sums"])
-@pytest.mark.parametrize("words", [False, True], ids=["pieces", "words"])
-@each_head
+@families.crossed("layer, head", HEADS, "words, mean", [(False, True), (False, False), (True, True), (True, False)])
 def test_tagged_attention_is_that_of_a_loop(reader, layer, head, words, mean):
     found = tagged_attention(*reader, TEXTS, SPANS, Attention(layer, head, mean=mean), words=words)
     pairs = zip(TEXTS, SPANS, strict=True)

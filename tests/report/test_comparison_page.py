@@ -351,6 +351,7 @@ def test_classes_of_the_largest_size(tmp_path):
     assert "3 more are in classes.csv." in comparison_markdown(many, "x")
 
 
+@pytest.mark.whole
 def test_names_are_no_markup(tmp_path):
     texts = [f"{HOSTILE[number % 5]} {number} {'<i>' * 200}" for number in range(30)]
     evidence = made_up(tmp_path, HOSTILE[:3], HOSTILE[:2], (50, None), HOSTILE, texts)

@@ -26,11 +26,6 @@ from salience.training.trainer import MeanLoss, rate_factors, set_rates
 SCRIPT = Path(__file__).with_name("launching.py")
 
 
-def some(names, *quick) -> list:
-    """All of the names; `make test` runs the quick ones."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.whole) for name in names]
-
-
 def assert_same(one: dict, other: dict, tolerance: float = 1e-6) -> None:
     assert one.keys() == other.keys()
     for name, weight in one.items():
@@ -44,7 +39,7 @@ def moved(weights: dict, family: str = "bert") -> float:
     )
 
 
-@pytest.mark.parametrize("family", some(families.MODELS, "bert", "roberta, mean", "distilbert"))
+@pytest.mark.parametrize("family", families.some(families.MODELS, "bert", "roberta, mean", "distilbert"))
 def test_pieces_of_a_batch_train_like_the_whole(family):
     """The stock Trainer's loss grows with the number of pieces for every one of these families."""
     whole = trained_weights(family=family)
@@ -52,7 +47,7 @@ def test_pieces_of_a_batch_train_like_the_whole(family):
     assert_same(whole, trained_weights(family=family, pieces=4))
 
 
-@pytest.mark.parametrize("method", some(list(METHODS)[1:], "ssmix", "senmixup", "dropmix-g"))
+@pytest.mark.parametrize("method", families.some(list(METHODS)[1:], "ssmix", "senmixup", "dropmix-g"))
 def test_mixing_in_pieces_is_mixing_the_whole(method):
     whole = trained_weights(method)
     assert_same(whole, trained_weights(method, pieces=2))
@@ -100,7 +95,7 @@ def by_token(model, batch, target=None) -> torch.Tensor:
     return torch.rand(model.config.vocab_size, model.config.hidden_size, generator=generator)[batch.input_ids]
 
 
-@pytest.mark.parametrize("method", some(METHODS, "plain", "tmix", "dropmix-c"))
+@pytest.mark.parametrize("method", families.some(METHODS, "plain", "tmix", "dropmix-c"))
 def test_bf16_trains_like_fp32_within_its_precision(method, monkeypatch):
     """With DropMix's units given: by gradients in half precision others are chosen near the budget's end."""
     if isinstance(METHODS[method], DropMix):
@@ -110,7 +105,7 @@ def test_bf16_trains_like_fp32_within_its_precision(method, monkeypatch):
     assert_same(exact, half, tolerance=0.05 * moved(exact) + 1e-3)
 
 
-@pytest.mark.parametrize("method", some(["ssmix", "tmix", "attentionmix inside", "dropmix-g"], "ssmix"))
+@pytest.mark.parametrize("method", families.some(["ssmix", "tmix", "attentionmix inside", "dropmix-g"], "ssmix"))
 def test_activation_checkpointing_changes_nothing(method):
     if HOOKS_ARE_RECOMPUTED and method != "ssmix":
         pytest.skip("this version of transformers refuses it by name, which the contract test holds")
@@ -391,7 +386,7 @@ def test_each_log_is_the_mean_since_the_one_before(tmp_path, pieces):
     assert found[6] == pytest.approx(losses[3:6].mean().item(), rel=1e-6)
 
 
-@pytest.mark.parametrize("checkpoint", some([2, 3, 5], 5))
+@pytest.mark.parametrize("checkpoint", families.some([2, 3, 5], 5))
 def test_a_resumed_run_logs_what_an_undisturbed_one_logs(tmp_path, checkpoint):
     """The Trainer itself would log the mean of step 6 alone, if it is resumed after step 5."""
     whole = logged(trained(tmp_path / "whole"))
