@@ -8,8 +8,9 @@ reported. Goals, on one thread: int8 at least 3 times as fast as torch, and at l
     python bench/export.py --data-dir DATA --reviews 0.5 --threads 1 --clock processor
     python bench/export.py --data-dir DATA --sweep-tokens --threads 1 --clock processor    batch sizes of int8
     python bench/export.py --data-dir DATA --eight-bits --threads 1 --clock processor      other ways to have 8 bits
+    python bench/export.py --data-dir DATA --run RUN --set mr --threads 1     what int8 changes in a trained run
 
-DATA holds imdb/train.jsonl.gz with rows of `text` and `label`.
+DATA holds imdb/train.jsonl.gz, and `<set>/test.jsonl.gz` for a run, with rows of `text` and `label`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import onnx
 import torch
+from scipy.special import softmax
 from transformers import pipeline
 
 from predict import BATCH_SIZE, LABELS, LONGEST, TOLERANCE, chosen, prediction_parser, save_classifier
@@ -31,6 +33,8 @@ from salience import Batch, load
 from salience.classify import TextClassifier
 from salience.classify import classifier as onnx_classifier
 from salience.classify.onnx_model import FILE
+from salience.data.batching import padded
+from salience.data.reading import stream
 from salience.export.folder import write_export
 from side_by_side import Comparison, alternate, prepare, save
 
@@ -156,12 +160,60 @@ def eight_bits(options: Namespace, folder: Path, texts: list[str]) -> dict[str, 
     return found
 
 
+def agreement(run: Path, rows: list[dict], folder: Path, seed: int) -> dict[str, dict]:
+    """What int8 changes in what a run says of labelled rows: of each alone, and in groups of any size and order."""
+    original = load(run, device="cpu", precision="fp32")
+    write_export(original, folder, None, True, lambda held: None)
+    classifier = load(folder)
+    texts, labels = [row["text"] for row in rows], np.array([original.labels.index(row["label"]) for row in rows])
+    expected, encoded, draw = original.predict_proba(texts), classifier.encode(texts), np.random.default_rng(seed)
+
+    def grouped(order: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        found = np.empty_like(expected)
+        for some in np.split(order, sizes.cumsum()):
+            if len(some):
+                found[some] = softmax(classifier.model.logits(padded(encoded, some)), axis=1)
+        return found
+
+    alone = grouped(np.arange(len(rows)), np.ones(len(rows), int))
+    together = grouped(draw.permutation(len(rows)), draw.integers(1, 33, len(rows)))
+    accuracies = {
+        f"accuracy of {name}": float((found.argmax(1) == labels).mean())
+        for name, found in (("the run", expected), ("int8", alone))
+    }
+    return {
+        "int8, each text alone, against the run": changed(alone, expected) | {"texts": len(rows)} | accuracies,
+        "int8, in groups of 1 to 32 in any order, against alone": changed(together, alone),
+        "int8, as salience groups them, against alone": changed(classifier.predict_proba(texts), alone),
+    }
+
+
+def changed(found: np.ndarray, expected: np.ndarray) -> dict[str, float]:
+    """How two tables of probabilities (N, C) differ."""
+    differences = abs(found - expected)
+    return {
+        "labels changed": int((found.argmax(1) != expected.argmax(1)).sum()),
+        "largest difference": float(differences.max()),
+        "mean difference": float(differences.mean()),
+    }
+
+
 def main() -> int:
     arguments = prediction_parser(__doc__, texts=1000)
+    arguments.add_argument("--run", type=Path, help="say what int8 changes in this trained run instead")
+    arguments.add_argument("--set", default="mr", help="the data set whose test rows it reads")
     arguments.add_argument("--sweep-tokens", action="store_true", help="try several sizes of int8's batches instead")
     arguments.add_argument("--eight-bits", action="store_true", help="compare ways to compute in 8 bits instead")
     options = arguments.parse_args()
     machine = prepare(options)
+    if options.run is not None:
+        with TemporaryDirectory() as folder:
+            rows = list(stream(options.data_dir / options.set / "test.jsonl.gz"))
+            found = agreement(options.run, rows, Path(folder), options.seed)
+        for name, values in found.items():
+            print(f"{name}: " + ", ".join(f"{key} {value:.3g}" for key, value in values.items()))
+        save(options, machine, {"agreement": found})
+        return 0
     texts, title = chosen(options)
     with TemporaryDirectory() as folder:
         save_classifier(folder, texts[:BATCH_SIZE], options.seed)
