@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import families
+import long_readers
 from salience import EXPLAINERS
 from salience.classify import TextClassifier
 from salience.classify.classifier import predict_probabilities
@@ -145,6 +146,26 @@ def test_texts_keep_their_order_over_windows_and_batches():
     first = next(found)
     assert sum(explained) == TEXTS  # a window is explained, and no more
     assert [" ".join(own.words) for own in (first, *found)] == texts
+
+
+def test_long_texts_are_explained_so_many_characters_at_a_time(monkeypatch):
+    """Those of one part are held together: their words, windows and scores."""
+    monkeypatch.setattr("salience.data.encoding.CHARACTERS", 400)
+    random, classifier, explained = np.random.default_rng(0), long_readers.classifier("windows"), []
+    texts = Texts([" ".join(random.choice(long_readers.WORDS, size)) for size in (30, 45, 60, 20, 500, 10)])
+    parts = [[0, 1], [2, 3], [4], [5]]
+    assert [sum(len(texts.texts[row]) for row in part) <= 400 for part in parts] == [True, True, False, True]
+
+    def explainer(model, batch, target):
+        explained.append(len(batch))
+        return EXPLAINERS["gradient"](model, batch, target)
+
+    found = explain_texts(classifier, texts, {"gradient": explainer})
+    for part in parts:
+        held = next(found), sum(explained), *(next(found) for _ in part[1:])
+        explained.clear()
+        assert held[1] == len(classifier.passages(texts.take(part)).texts)
+        assert [" ".join(own.words) for own in (held[0], *held[2:])] == [texts.texts[row] for row in part]
 
 
 @pytest.mark.parametrize("target", ["predicted", "gold", 2])

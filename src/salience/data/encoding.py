@@ -210,12 +210,12 @@ class Encoded(Dataset):
         return Encoded(ids[left], self.segments[left], lengths, self.labels, types=types)
 
 
-def chunks(columns: Sequence[Sequence[str]]) -> Iterator[slice]:
-    """Parts of N texts or pairs for a call of a tokenizer: `CHUNK` texts and `CHARACTERS` characters, or one text."""
+def chunks(columns: Sequence[Sequence[str]], most: int = CHUNK) -> Iterator[slice]:
+    """Parts of N texts or pairs that are held at a time: `most` texts and `CHARACTERS` characters, or one text."""
     start = size = 0
     for number, row in enumerate(zip(*columns, strict=True)):
         own = sum(map(len, row))
-        if number > start and (number - start == CHUNK or size + own > CHARACTERS):
+        if number > start and (number - start == most or size + own > CHARACTERS):
             yield slice(start, number)
             start, size = number, 0
         size += own

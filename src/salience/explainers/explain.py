@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from salience.classify import TextClassifier
 from salience.classify.classifier import classifier_of
 from salience.data.batching import DIFFERENTIATED, like_length
-from salience.data.encoding import SPECIAL, Encoded, Words
+from salience.data.encoding import SPECIAL, Encoded, Words, chunks
 from salience.data.long_texts import Passages
 from salience.data.texts import UNKNOWN, Texts, TextsLike
 from salience.data.words import Segmenter, Span, Spans
@@ -32,7 +32,7 @@ from salience.work import tracked
 
 # How the scores of a word's tokens become the word's score: a function of numpy, and the value that it begins with.
 PIECES = {"sum": (np.add, 0.0), "max": (np.maximum, -np.inf)}
-TEXTS = 512  # that are explained at a time
+TEXTS = 512  # that are explained at a time, if they are not long
 EXPLAINING = "explaining"  # the name of the work
 Explained = TypeVar("Explained")
 
@@ -79,8 +79,7 @@ def explain_texts(
     pieces: str = "sum",
 ) -> Iterator[Explanation]:
     """The explanations of N texts in their order, as of `explain`, by functions of (model, batch, target)."""
-    starts = range(0, len(texts), TEXTS)
-    windows = (range(start, min(start + TEXTS, len(texts))) for start in starts)
+    windows = (range(part.start, part.stop) for part in chunks(texts.columns, TEXTS))
     for window in tracked(windows, len(texts), EXPLAINING, size=len):
         some = texts.take(window)
         if target == "gold" and not some.labelled.all():
