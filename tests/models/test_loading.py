@@ -12,7 +12,7 @@ import torch
 import transformers.integrations.hub_kernels
 import transformers.modeling_utils
 from safetensors.torch import load_file, save_file
-from transformers import pipeline
+from transformers import AutoTokenizer, pipeline
 
 import families
 import families_page
@@ -332,11 +332,18 @@ BOTH = [load_trained, partial(load_classifier, labels=["0", "1"])]
 @pytest.mark.parametrize("load", BOTH)
 def test_a_tokenizer_with_tokens_that_the_model_has_no_vector_for_is_refused(load, tmp_path):
     families.save_tiny_model(tmp_path, TEXTS)
-    tokenizer = families.tiny_tokenizer(TEXTS)
+    plain, tokenizer = families.tiny_tokenizer(TEXTS), families.tiny_tokenizer(TEXTS)
     size = len(tokenizer)
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<unused>"]})  # no text gets it
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<unused>"]})
     tokenizer.save_pretrained(tmp_path)
-    assert load(str(tmp_path))[0].num_labels == 2
+    for folder in (tmp_path, tmp_path / "again"):  # a special token that no text needs is taken out
+        model, tokenizer = load(str(folder))
+        read = tokenizer("a <unused> film")["input_ids"]
+        assert read == plain("a <unused> film")["input_ids"] and len(tokenizer) == size and max(read) < size
+        model.save_pretrained(tmp_path / "again")
+        tokenizer.save_pretrained(tmp_path / "again")
+    found = AutoTokenizer.from_pretrained(tmp_path / "again")
+    assert found("a <unused> film")["input_ids"] == read
     families.tiny_tokenizer([*TEXTS, "another"]).save_pretrained(tmp_path)
     with pytest.raises(InputError, match=f"has vectors for {size} tokens, and its tokenizer has {size + 1}: take"):
         load(str(tmp_path))

@@ -33,6 +33,12 @@ def forward(
     return model(**inputs, **settings).logits
 
 
+def differ(found: Tensor, expected: Tensor) -> bool:
+    """Whether two results of a model differ by more than rounding."""
+    tolerance = max(1e-3, 8 * torch.finfo(expected.dtype).eps)
+    return bool((found - expected).abs().max() > tolerance * expected.abs().max())
+
+
 def inputs_of(model: nn.Module, batch: Batch) -> dict[str, Tensor]:
     """What the model reads of a batch, by the names of the arguments of its `forward`; each (B, T)."""
     inputs = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}

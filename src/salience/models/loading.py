@@ -6,6 +6,7 @@ model's files is one line.
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from salience.batch import Batch
 from salience.data.batching import Template
 from salience.errors import InputError, listed, nearest, one_line, pip_install, quoted
 from salience.files import sha256_of
-from salience.hooks.hooks import evaluating, inputs_of
+from salience.hooks.hooks import differ, evaluating, inputs_of
 from salience.hooks.stages import encoder_of, linear_maps
 from salience.models.architectures import MODEL_TYPES
 from salience.models.mean_pooling import without_pooling_layer
@@ -464,12 +465,12 @@ def _fitted(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
     """
     config: Any = model.config.get_text_config()
     vectors = len(encoder_of(model).get_input_embeddings().weight)
+    _fit_sizes(name, tokenizer, vectors)
     special = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
     special.update(tokenizer.all_special_ids)
     named = [tokenizer.pad_token_id, getattr(config, "pad_token_id", None)]
     if _padding_position(model) is not None:
         named.reverse()
-    _check_sizes(name, tokenizer, vectors)
     others = [tokenizer.eos_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id]
     padding = next((number for number in named + others if number in special and number < vectors), None)
     if padding is None:
@@ -484,18 +485,30 @@ def _fitted(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBas
     return model, tokenizer
 
 
-def _check_sizes(name: str, tokenizer: PreTrainedTokenizerBase, vectors: int) -> None:
-    """Refuses a tokenizer with tokens that the model has no vector for, but for special ones that no text gets."""
-    if len(tokenizer) <= vectors:
+def _fit_sizes(name: str, tokenizer: PreTrainedTokenizerBase, vectors: int) -> None:
+    """Refuses a tokenizer with tokens that the model has no vector for, but for special ones that no text needs.
+
+    These are taken out: a text in which one is written has the tokens of any other word there.
+    """
+    added = tokenizer.added_tokens_decoder
+    if len(tokenizer) <= vectors and max(added, default=0) < vectors:
         return
     template = Template.of(tokenizer)
     around = {*template.before, *template.between, *template.after}
-    idle = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special} - around
+    idle = {number for number, token in added.items() if token.special and number >= vectors} - around
     if any(number >= vectors and number not in idle for number in tokenizer.get_vocab().values()):
         raise InputError(
             f"the model {name!r} has vectors for {vectors:,} tokens, and its tokenizer has {len(tokenizer):,}: take "
             "the tokenizer that the model was trained with"
         )
+    written = json.loads(tokenizer.backend_tokenizer.to_str())
+    written["added_tokens"] = [token for token in written["added_tokens"] if token["id"] not in idle]
+    names = {added[number].content for number in idle}
+    tokenizer.extra_special_tokens = [each for each in tokenizer.extra_special_tokens if str(each) not in names]
+    for role, token in tokenizer.special_tokens_map.items():
+        if token in names:
+            setattr(tokenizer, role, None)
+    tokenizer._tokenizer = type(tokenizer.backend_tokenizer).from_str(json.dumps(written))  # which has no removal
 
 
 @torch.no_grad()
@@ -529,7 +542,7 @@ def _try(name: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) 
                 f"cannot use the model {name!r}: a trial with a short text ended in {type(error).__name__}: "
                 f"{one_line(error, 300)}"
             ) from error
-    if (alone - beside).abs().max() > 1e-3 * alone.abs().max():
+    if differ(beside, alone):
         model.config.reads_padding = True
     # BigBird reads a short text by full attention, and from then on every text; runs are read as in training.
     kinds = {getattr(module, "attention_type", None) for module in model.modules()} - {None}
