@@ -10,7 +10,7 @@ from transformers import AutoModelForSequenceClassification, TrainingArguments
 
 import families_page
 from families import FAMILIES, batch, tiny_tokenizer
-from salience import METHODS, AttentionMix, DropMix, EmbedMix, Mix, MixTrainer, RandomUNK, TMix, WordMixup
+from salience import METHODS, AttentionMix, DropMix, EmbedMix, Mix, MixTrainer, RandomUNK, SSMix, TMix, WordMixup
 from salience.errors import InputError
 from salience.mixing import Method, dry_run, rank_heads
 from salience.mixing.choosing import choose_method
@@ -183,3 +183,32 @@ def test_a_level_at_which_a_model_would_not_mix_is_refused(kind, method, reason,
     model = AutoModelForSequenceClassification.from_pretrained(families_page.save(tmp_path, kind))
     with pytest.raises(InputError, match=f"{type(method).__name__} cannot be used with this model: .*{reason}"):
         dry_run(method, model, replace(batch([5, 2]), token_type_ids=None))
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "reason"),
+    [
+        ("longformer", EmbedMix(), "states at level 'embeddings' are not one for each token of each text"),
+        ("squeezebert", WordMixup(), "a text that is exchanged for another at level 'words' is not read as the other"),
+        ("squeezebert", TMix(levels=(1,)), "a text that is exchanged for another at level 1 is not read as the other"),
+    ],
+)
+def test_a_trainer_refuses_it_too(kind, method, reason, tmp_path):
+    """Who calls it has not been through the command line."""
+    model = AutoModelForSequenceClassification.from_pretrained(families_page.save(tmp_path, kind))
+    with pytest.raises(InputError, match=f"{type(method).__name__} cannot be used with this model: .*{reason}"):
+        trainer(tmp_path, method, model)
+
+
+@pytest.mark.parametrize(
+    ("method", "most"), [(None, 3), (TMix(levels=(2,)), 3 + 1 + 1), (SSMix(), 3), (TMix(levels=(1, 2)), 3 + 1 + 2)]
+)
+def test_a_trial_is_two_texts_for_each_level(method, most, tmp_path):
+    """And for the padding: three passes, one of two texts. Nothing is left of it."""
+    model, seen = FAMILIES["bert"](dropout=0.1).train(), []
+    model.register_forward_hook(
+        lambda module, arguments, named, output: seen.append(len(output.logits)), with_kwargs=True
+    )
+    trainer(tmp_path, method, model)
+    assert len(seen) <= most and max(seen) == 2 and model.training
+    assert torch.equal(torch.get_rng_state(), torch.Generator().manual_seed(42).get_state())  # the Trainer's own

@@ -416,6 +416,14 @@ def test_the_loss_of_a_batch_is_that_of_the_plain_model(tmp_path):
     torch.testing.assert_close(loss, cross_entropy(outputs["logits"], batch.labels))
 
 
+@pytest.mark.parametrize(("kind", "reads"), [("FNet", True), ("ConvBert", True), ("GPT2", False)])
+def test_a_bare_model_is_tried_with_padding(kind, reads, tmp_path):
+    """Whoever calls the Trainer need not have loaded the model by this library, which tries it then."""
+    model = families.other(kind)
+    MixTrainer(model=model, args=TrainingArguments(tmp_path, report_to=[], use_cpu=True), train_dataset=rows(8))
+    assert getattr(model.config, "reads_padding", False) == reads
+
+
 @pytest.mark.parametrize("kind", ["FNet", "ConvBert"])
 def test_a_text_trains_a_model_that_reads_padding_as_it_does_alone(kind, tmp_path):
     """The gradient of a step is the mean over texts that are computed without padding; evaluation has none either."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from salience.batch import Batch
 from salience.errors import InputError, one_line
-from salience.hooks.hooks import check_recomputation, evaluating, forward, rewriting, rewriting_arguments
+from salience.hooks.hooks import check_recomputation, differ, evaluating, forward, rewriting, rewriting_arguments
 from salience.hooks.shared_layers import trunk_level
 from salience.hooks.stages import encoder_of, stages, whole_level
-from salience.mixing.method import Method
+from salience.mixing.method import Method, levels_of
 from salience.mixing.mix import Mix
 
 
@@ -55,29 +55,51 @@ def dry_run(method: Method, model: nn.Module, batch: Batch) -> None:
 
     The random state, the model's mode and its gradients stay as they are.
     """
+    with trying(method, model):
+        mix = method(batch, None if method.guide is None else method.guide(model, batch))
+        with torch.no_grad():
+            levels = getattr(method, "levels", [mix.level])  # of which a training step draws one
+            for level in levels:
+                forward_mixed(model, batch, replace(mix, level=level))
+            check_exchanges(model, batch, levels)
+
+
+def try_levels(method: Method, model: nn.Module, batch: Batch) -> None:
+    """As `dry_run`, of the levels that a method mixes at alone: a forward pass of the batch for each, and one more."""
+    with trying(method, model), torch.no_grad():
+        check_exchanges(model, batch, levels_of(method))
+
+
+@contextmanager
+def trying(method: Method, model: nn.Module) -> Iterator[None]:
+    """Inside the `with`, every error is an `InputError`; the random state and the model's mode stay as they are."""
     try:
         with torch.random.fork_rng(devices=[]), evaluating(model):
-            mix = method(batch, None if method.guide is None else method.guide(model, batch))
-            with torch.no_grad():
-                for level in getattr(method, "levels", [mix.level]):  # of which a training step draws one
-                    forward_mixed(model, batch, replace(mix, level=level))
-                    for each in {level, trunk_level(model, level)} - {"tokens", None}:
-                        check_exchange(model, batch, each)
+            yield
     except Exception as error:  # what a model that this library does not know says of a mixture, too
         raise InputError(f"{type(method).__name__} cannot be used with this model: {one_line(error, 300)}") from error
 
 
-def check_exchange(model: nn.Module, batch: Batch, level: str | int | float) -> None:
+def check_exchanges(model: nn.Module, batch: Batch, levels: Iterable[str | int | float]) -> None:
+    """As `check_exchange`, at some levels, and where the passes of a step part below them."""
+    every = (each for level in levels for each in (level, trunk_level(model, level)))
+    tried = dict.fromkeys(each for each in every if each is not None and each != "tokens")
+    expected = forward(model, batch) if tried else None
+    for level in tried:
+        check_exchange(model, batch, level, expected)
+
+
+def check_exchange(model: nn.Module, batch: Batch, level: str | int | float, expected: Tensor | None = None) -> None:
     """Raises a `ValueError` if a text of which nothing is kept at a level does not become its partner there.
 
     Such a model reads masks, positions or the text itself in a place that is not known, and no mixture would be right.
+    `expected` are the logits (B, C) of the batch, if they are known.
     """
     level = whole_level(model, level)
     partner = torch.arange(len(batch), device=batch.input_ids.device).roll(1)
     none = torch.zeros((), device=partner.device)
     exchanged = forward_mixed(model, batch, Mix(level, partner, none, none.expand(len(batch))))
-    expected = forward(model, batch)[partner]
-    if (exchanged - expected).abs().max() > 1e-3 * expected.abs().max():
+    if differ(exchanged, (forward(model, batch) if expected is None else expected)[partner]):
         raise ValueError(f"a text that is exchanged for another at level {level!r} is not read as the other")
 
 

@@ -22,11 +22,12 @@ from salience.classify.kept_states import KeptStates
 from salience.data.batching import Collator, LengthGrouped, of_equal_length
 from salience.data.encoding import Encoded
 from salience.errors import InputError
-from salience.hooks.hooks import forward
+from salience.hooks.hooks import differ, evaluating, forward
 from salience.hooks.packing import can_pack, packing
 from salience.hooks.stages import encoder_of, stages, unwrapped
 from salience.jobs import watcher
 from salience.mixing import Method
+from salience.mixing.forwarding import try_levels
 from salience.mixing.method import lowest_level, resolved
 from salience.models.mean_pooling import NARROW, head, is_narrow
 from salience.models.precision import attending
@@ -159,6 +160,7 @@ class MixTrainer(Trainer):
     (transformers issue 47688).
 
     Raises:
+        InputError: the model does not mix at a level of the method.
         ValueError: `clean` is out of range, or there are several GPUs in one process: `DataParallel` would separate
             texts from their partners.
     """
@@ -192,6 +194,9 @@ class MixTrainer(Trainer):
                 "DataParallel would separate texts from their partners: launch with torchrun, or set "
                 "CUDA_VISIBLE_DEVICES to one GPU"
             )
+        trial = self.two_texts()
+        if trial is not None:
+            self.try_padding(trial)
         if self.args.world_size > 1 and getattr(unwrapped(self.model).config, "reads_padding", False):
             raise InputError(
                 f"{type(unwrapped(self.model)).__name__} reads padding, so that texts of each length are computed by "
@@ -200,6 +205,8 @@ class MixTrainer(Trainer):
         self.model_accepts_loss_kwargs = False  # otherwise older Trainers would scale the loss in another way
         self.label_smoother = None  # it takes hard labels only; `CrossEntropy` smooths hard and mixed labels
         self.method = method = resolved(method, self.model, tokenizer, self.first_batches())
+        if method is not None and trial is not None:
+            try_levels(method, self.model, trial)
         weights = None if class_weights is None else tuple(class_weights)
         self.loss = loss_for(self.model, weights, self.args.label_smoothing_factor)
         if method is None:
@@ -325,6 +332,29 @@ class MixTrainer(Trainer):
     def beginning(self, model: nn.Module, batch: Batch) -> AbstractContextManager[None]:
         """Inside the `with`, passes of a batch begin at its kept states, if there are any."""
         return nullcontext() if self.kept is None else self.kept.beginning(model, batch)
+
+    def two_texts(self) -> Batch | None:
+        """The shortest and the longest of the first training rows, by which the model is tried.
+
+        None where there are no rows of a known number, or where parts of the model are on several devices.
+        """
+        texts = self.train_dataset
+        if not (self.place_model_on_device and hasattr(texts, "__len__") and len(texts)):
+            return None
+        with torch.random.fork_rng(devices=[]):
+            rows = sorted((texts[row] for row in range(min(8, len(texts)))), key=lambda row: len(row["input_ids"]))
+            return self.batch(self.data_collator([rows[0], rows[-1]]))
+
+    @torch.no_grad()
+    def try_padding(self, batch: Batch) -> None:
+        """Notes a model that reads padding, which a model that this library has not loaded does not say of itself."""
+        model = unwrapped(self.model)
+        if hasattr(model.config, "reads_padding") or batch.attention_mask.all():
+            return
+        with evaluating(model):
+            rows, alone = zip(*((rows, forward(model, some)) for rows, some in of_equal_length(batch)), strict=True)
+            if differ(forward(model, batch)[torch.cat(rows)], torch.cat(alone)):
+                model.config.reads_padding = True
 
     def first_batches(self, rows: int = 256, size: int = 32) -> Iterator[Batch]:
         """Batches of the first training rows, in the order of the data set."""
