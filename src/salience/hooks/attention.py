@@ -1,8 +1,8 @@
 """Attention that is computed by a function of this library, which transformers' attention interface calls by a name.
 
 Hooks do not see queries, keys and values; the interface passes them to the function. One function computes attention
-in bf16 on processors, with a backward pass that is not slower than that of fp32; the other one shows the attention
-probabilities of one layer, at the cost of the layers below it.
+for training on processors, with less memory than torch's, and a backward pass in bf16 that is not slower than that of
+fp32; the other one shows the attention probabilities of one layer, at the cost of the layers below it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import eager_mask, sdpa_mask
 
 from salience.batch import Batch
+from salience.hooks.dropped_attention import DroppedAttention
 from salience.hooks.hooks import evaluating, forward, observing
 from salience.hooks.shared_layers import StandIn
 from salience.hooks.stages import depth, encoder_of, has_pooling_layer, layers_of, unwrapped
@@ -63,20 +64,22 @@ def with_own_attention(encoder: PreTrainedModel) -> Iterator[None]:
                 encoder.set_attn_implementation(usual)
 
 
-def differentiating_in_bf16(model: nn.Module) -> AbstractContextManager:
-    """Inside the `with`, bf16's autocast on a processor computes attention so that its backward pass is fast.
+def differentiating(model: nn.Module) -> AbstractContextManager:
+    """Inside the `with`, attention on a processor has a backward pass that is fast, and that needs little memory.
 
     Models without fused attention by transformers' attention interface stay as they are.
     """
     encoder = encoder_of(unwrapped(model))
+    if next(model.parameters()).device.type != "cpu" or not has_interface(encoder):
+        return nullcontext()
     fused = encoder.config._attn_implementation in ("sdpa", OWN_ATTENTION["sdpa"])  # the latter by another thread
-    return with_own_attention(encoder) if fused and has_interface(encoder) else nullcontext()
+    return with_own_attention(encoder) if fused else nullcontext()
 
 
-def attention_in_bf16(
+def differentiable_attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **others
 ) -> tuple[Tensor, None]:
-    """Fused attention, or the same by other operations where a gradient is needed in bf16 on a processor.
+    """Fused attention, or the same by other operations where a gradient is needed in bf16, or through dropout.
 
     The signature is that of transformers' attention interface; `query`, `key` and `value` are (B, H, T, D / H), the
     result is (B, T, H, D / H).
@@ -84,7 +87,11 @@ def attention_in_bf16(
     others.pop("output_attentions", None)
     causal = others.get("is_causal")
     causal = getattr(module, "is_causal", True) if causal is None else causal
-    is_slow = query.requires_grad and query.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+    dropout, half = others.get("dropout", 0.0), torch.is_autocast_enabled("cpu")
+    is_long = query.shape[2] > SHORT
+    drops = is_long and 0 < dropout < 1 and not torch.compiler.is_compiling()
+    # On a processor, torch's backward pass is slow in bf16, and keeps much of long texts with dropout.
+    is_costly = query.requires_grad and query.device.type == "cpu" and (half or drops)
     # Whether every token attends to all others but those that a mask excludes, with as many keys as queries.
     is_plain = (
         query.shape[1] == key.shape[1]
@@ -92,15 +99,21 @@ def attention_in_bf16(
         and (attention_mask is None or attention_mask.dtype == torch.bool)
         and others.get("position_bias") is None
     )
-    if not (is_slow and is_plain):
+    if not (is_costly and is_plain):
         return sdpa_attention_forward(module, query, key, value, attention_mask, **others)
-    dropout = others.get("dropout", 0.0)
-    if query.shape[2] > SHORT and not dropout:
+    scaling = others.get("scaling")
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    if drops:
+        parts = [part.to(torch.bfloat16) if half else part for part in (query, key, value)]
+        with torch.autocast("cpu", enabled=False):
+            return DroppedAttention.apply(*parts, attention_mask, dropout, scaling).transpose(1, 2), None
+    if not half:
+        return sdpa_attention_forward(module, query, key, value, attention_mask, **others)
+    if is_long and not dropout:
         with torch.autocast("cpu", enabled=False):
             wide = (part.float() for part in (query, key, value))
             return sdpa_attention_forward(module, *wide, attention_mask, **others)
-    scaling = others.get("scaling")
-    scores = (query @ key.transpose(2, 3)).float() * (query.shape[-1] ** -0.5 if scaling is None else scaling)
+    scores = (query @ key.transpose(2, 3)).float() * scaling
     if attention_mask is not None:
         scores = scores.masked_fill(~attention_mask, torch.finfo(scores.dtype).min)
     weights = nn.functional.dropout(scores.softmax(3).to(torch.bfloat16), dropout)
@@ -126,10 +139,12 @@ capturing: ContextVar[Capture] = ContextVar("capturing")  # what this thread rea
 
 
 def own_attention(*given, **named) -> tuple[Tensor, Tensor | None]:
-    """Fused attention, read if this thread reads it; with the backward pass of `attention_in_bf16` in its autocast."""
+    """Fused attention, read if this thread reads it; else with the backward pass of `differentiable_attention`."""
     # A compiler cannot ask which thread it is in, and no compiled model is read.
     capture = None if torch.compiler.is_compiling() else capturing.get(None)
-    return attention_in_bf16(*given, **named) if capture is None else captured_attention(capture, *given, **named)
+    if capture is None:
+        return differentiable_attention(*given, **named)
+    return captured_attention(capture, *given, **named)
 
 
 def attention(model: nn.Module, batch: Batch, layer: int, head: int | None = None) -> Tensor:

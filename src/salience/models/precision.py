@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import timeit
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache, partial
 
 import torch
-from torch import nn
 from transformers import PreTrainedModel
 
 from salience.errors import unknown
-from salience.hooks.attention import differentiating_in_bf16
+from salience.hooks.attention import differentiating
 from salience.models.architectures import architecture
 
 PRECISIONS = ("auto", "fp32", "bf16")
@@ -82,15 +81,9 @@ def computing(model: PreTrainedModel, precision: str) -> Iterator[None]:
     """Inside the `with`, a model computes in a precision: "auto", "fp32" or "bf16"."""
     device = model.device
     half = resolve_precision(precision, device, model) == "bf16"
-    with torch.autocast(device.type, torch.bfloat16, enabled=half), attending(model, half):
+    attending = differentiating(model) if half else nullcontext()
+    with torch.autocast(device.type, torch.bfloat16, enabled=half), attending:
         yield
-
-
-def attending(model: nn.Module, half: bool) -> AbstractContextManager:
-    """Inside the `with`, attention is computed by the operations that are fastest in bf16, if `half`, or in fp32."""
-    if half and next(model.parameters()).device.type == "cpu":
-        return differentiating_in_bf16(model)
-    return nullcontext()
 
 
 @cache

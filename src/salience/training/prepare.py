@@ -26,6 +26,7 @@ from salience.data.texts import Texts
 from salience.data.words import word_spans
 from salience.errors import InputError, counted, one_line
 from salience.explainers import Occlusion
+from salience.hooks.attention import differentiating
 from salience.hooks.hooks import forward
 from salience.hooks.stages import depth
 from salience.mixing import dry_run
@@ -287,7 +288,7 @@ def try_longest(name: str, classifier: TextClassifier, parts: Iterable[Encoded])
 
     keeping = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
     try:
-        with torch.random.fork_rng(), torch.enable_grad(), keeping:
+        with torch.random.fork_rng(), torch.enable_grad(), differentiating(model), keeping:
             model.train()
             logits = forward(model, batch)
             torch.autograd.grad(logits.float().square().sum(), wanted, allow_unused=True)

@@ -22,6 +22,7 @@ from salience.classify.kept_states import KeptStates
 from salience.data.batching import Collator, LengthGrouped, of_equal_length
 from salience.data.encoding import Encoded
 from salience.errors import InputError
+from salience.hooks.attention import differentiating
 from salience.hooks.hooks import differ, evaluating, forward
 from salience.hooks.packing import can_pack, packing
 from salience.hooks.stages import encoder_of, stages, unwrapped
@@ -30,7 +31,6 @@ from salience.mixing import Method
 from salience.mixing.forwarding import try_levels
 from salience.mixing.method import lowest_level, resolved
 from salience.models.mean_pooling import NARROW, head, is_narrow
-from salience.models.precision import attending
 from salience.training.callbacks import using_files
 from salience.training.head import parts_below
 from salience.training.objective import Contrastive, Objective, Unmixed, labels_of, loss_for, mixed, penalised, plain
@@ -227,7 +227,7 @@ class MixTrainer(Trainer):
     def train(self, *args, **options) -> TrainOutput:
         """Trains the model, as the Trainer does. After it, the model computes in fp32 again unless told otherwise."""
         try:
-            with attending(self.model, self.args.bf16), self.without_padding():
+            with differentiating(self.model), self.without_padding():
                 return super().train(*args, **options)
         finally:
             if self.used_words is not None:
