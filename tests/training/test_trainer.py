@@ -14,11 +14,17 @@ import torch
 from launching import METHODS, rows, trained_weights
 from safetensors.torch import load_file, save_file
 from torch.nn.functional import cross_entropy
-from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, TrainingArguments
+from transformers import (
+    AutoModelForSequenceClassification,
+    DataCollatorWithPadding,
+    TrainerCallback,
+    TrainingArguments,
+)
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 import families
 from salience import DropMix, MixTrainer, SSMix
+from salience.hooks.attention import SHORT
 from salience.hooks.hooks import forward
 from salience.models.mean_pooling import NARROW, with_mean_pooling
 from salience.training.trainer import MeanLoss, rate_factors, set_rates
@@ -370,6 +376,38 @@ def trained(folder, resume: bool = False, save: int = 1000, stop: int = STEPS, p
         trainer.training_step = killed
     trainer.train(resume_from_checkpoint=resume or None)
     return trainer
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("half", [False, True])
+def test_a_resumed_training_on_long_texts_ends_with_the_same_bits(half, tmp_path):
+    """Its attention draws the dropout itself."""
+    draw = torch.Generator().manual_seed(0)
+    texts = [torch.randint(5, 90, (SHORT + 10 + row % 7,), generator=draw).tolist() for row in range(16)]
+    long = [{"input_ids": ids, "labels": row % 3} for row, ids in enumerate(texts)]
+
+    def weights_after(steps: int, folder: str, resume: bool = False) -> list[torch.Tensor]:
+        model = families.build("bert", dropout=0.1, positions=SHORT + 20)
+        arguments = TrainingArguments(
+            str(tmp_path / folder), max_steps=6, save_steps=3, per_device_train_batch_size=4, use_cpu=True, bf16=half,
+            report_to="none", disable_tqdm=True, learning_rate=0.01,
+        )  # fmt: skip
+        trainer = MixTrainer(model, args=arguments, train_dataset=long)
+        trainer.add_callback(StopAt(steps))
+        trainer.train(resume_from_checkpoint=resume or None)
+        return list(model.parameters())
+
+    undisturbed, part = weights_after(6, "whole"), weights_after(3, "part")
+    assert not all(map(torch.equal, undisturbed, part))
+    assert all(map(torch.equal, undisturbed, weights_after(6, "part", resume=True)))
+
+
+class StopAt(TrainerCallback):
+    def __init__(self, step: int):
+        self.step = step
+
+    def on_step_end(self, args, state, control, **_):
+        control.should_training_stop |= state.global_step == self.step
 
 
 def logged(trainer: MixTrainer) -> dict[int, float]:
