@@ -10,13 +10,16 @@
 #     SECONDS_IN_ALL=540 JOBS=8 SEEDS=0,1,2,3,4 PRECISION=bf16 PYTHON=.venv/bin/python, else python3
 #     MODEL= and ROWS= for tables of mixing methods: another encoder than MiniLM, and numbers of training rows
 #
+# `claims` counts the runs of the papers' tables beside its file, so copy results/*.jsonl to RESULTS before; its list is in
+# the order of what it decides. SEEDS are the draws.
+#
 # Processes compute on one GPU at the same time only under CUDA's Multi-Process Service (nvidia-cuda-mps-control -d).
 # Commands of other kinds, a line each, as of bench/study.py, run at once and until the time is over by
 #
 #     timeout --signal=INT --kill-after=10 540 xargs -d '\n' -P 16 -I{} bash -c {} < COMMANDS
 set -uo pipefail
 
-[ $# -ge 3 ] || { sed -n '2,16p' "$0"; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,19p' "$0"; exit 2; }
 data=$(realpath "$1") results=$(realpath -m "$2")
 shift 2
 cd "$(dirname "$0")/.." || exit

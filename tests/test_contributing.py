@@ -167,6 +167,12 @@ def test_the_method_is_trained_from_a_file_of_the_new_format(answers, copy):
 
 
 @pytest.mark.whole
+def test_the_method_has_claims(answers):
+    for claim in ("toy is better than training without mixing", "control: toy is better than embedmix"):
+        assert f"| {claim} | not in the paper |" in answers["reproduce claims"]
+
+
+@pytest.mark.whole
 def test_the_method_is_compared(answers, copy):
     compared = json.loads((copy.folder / "runs" / "compared" / "comparison.json").read_text(encoding="utf-8"))
     (results,) = compared["conditions"]

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,15 +12,18 @@ import numpy as np
 import pytest
 
 from salience.comparison.interval import paired_interval
+from salience.comparison.verdict import GAIN, LOSS, NO_GAIN, TOO_FEW
+from salience.papers.table import Results
 from salience.papers.tables import TABLES
 
 HERE = Path(__file__).parents[1]
 PAGE = (HERE / "docs" / "reproduction.md").read_text(encoding="utf-8").splitlines()
 OF_STUDIES = {"faithful-training": "faithful_training.py"}  # results that a script of bench/ prints
-RUN = sorted(file.stem for file in (HERE / "results").glob("*.jsonl") if file.stem in {*TABLES, *OF_STUDIES})
+# The claims of the mixing papers are printed from the runs of their tables, too.
+RUN = sorted({"claims"} | {file.stem for file in (HERE / "results").glob("*.jsonl")} & {*TABLES, *OF_STUDIES})
 
 
-CLAIMS = "| claim | verdict |"  # the beginning of the table of claims, whose lines no command prints
+CLAIMS = "| claim | verdict |"  # the beginning of the table of the other claims, whose lines no command prints
 # A claim and the difference that answers it, of a row of results/vat.jsonl, in percentage points.
 OF_VAT = {
     "Attention is better than maxima": lambda row: 100 * (row["test"][0] - row["base"]),
@@ -28,9 +31,7 @@ OF_VAT = {
     "Attention finds the words that decide": lambda row: lost(row, "ATT") - lost(row, "random"),
     "Compressed attention finds more of them": lambda row: lost(row, "VAT") - lost(row, "ATT"),
 }
-# Tables that print a verdict on each claim.
-JUDGED = [table for table in RUN if table in ("ssmix-table2", "attentionmix-tables", "dropmix-table3", "vat-controls")]
-VERDICTS = tuple(f"| {verdict} |" for verdict in ("confirmed", "not seen", "contradicted", "open"))
+VERDICTS = (GAIN, LOSS, NO_GAIN, TOO_FEW)
 
 
 def lost(row: dict, explanation: str) -> float:
@@ -47,7 +48,8 @@ def report_of(table: str) -> Callable[[list[dict]], str]:
 @cache
 def printed(table: str) -> list[str]:
     """What the command prints from what is kept, line by line."""
-    rows = [json.loads(line) for line in (HERE / "results" / f"{table}.jsonl").read_text("utf-8").splitlines()]
+    file = HERE / "results" / f"{table}.jsonl"
+    rows = Results(file).rows() if table in OF_STUDIES else TABLES[table]().results(file).rows()
     return report_of(table)(rows).splitlines()
 
 
@@ -101,19 +103,43 @@ def test_the_intervals_of_a_claim_are_those_of_its_runs(claim):
     assert re.findall(r"[+-]\d+\.\d \[.*?\]", line) == intervals
 
 
+def other_claims() -> list[str]:
+    (found,) = (block for block in tables(PAGE) if block[0].startswith(CLAIMS))
+    return found
+
+
+def test_verdicts_come_first_and_are_counted_as_printed():
+    """ "Of the 19 claims, 4 have no gain of a point, ...; with Holm's correction, ..." of the table's two columns."""
+    assert tables(PAGE)[0][0].startswith("| claim | place | paper |")
+    lines = [
+        line.strip("| ").split(" | ") for line in "\n".join(printed("claims")).partition("Spread of")[0].splitlines()
+        if line.endswith(" |") and not line.startswith(("| claim", "|---"))
+    ]  # fmt: skip
+    short = " ".join(PAGE[: PAGE.index("## The claims of the mixing papers")])
+    alone, corrected = re.search(
+        r"Of the 19 claims of the mixing papers, (.*?); with Holm's correction, (.*?)\.", short
+    ).groups()
+    assert len(lines) == 19
+    for said, column in ((alone, -3), (corrected, -2)):
+        counts = Counter(line[column] for line in lines)
+        told = {
+            verdict: int(count)
+            for count, verdict in re.findall(rf"(\d+) (?:has|have|is|are)? ?(?:an? )?({'|'.join(VERDICTS)})", said)
+        }
+        assert told == counts
+
+
 def test_the_counts_of_a_claim_stand_below_its_table():
-    claims = tables(PAGE)[0]
-    assert claims[0].startswith(CLAIMS)
+    claims = other_claims()
     counts = re.findall(r"\d+ of \d+", "".join(claims))
     rest = "\n".join(line for line in PAGE if line not in claims)
     assert counts and [count for count in counts if count not in rest] == []
 
 
-@pytest.mark.parametrize("table", JUDGED)
-def test_the_differences_of_a_claim_are_those_of_the_table_that_it_names(table):
+def test_the_differences_of_a_claim_are_those_of_the_table_that_it_names():
     """Claims name their table, and give differences as the command prints them."""
-    found = [re.findall(r"[+-]\d+\.\d\d \[.*?\]", line) for line in tables(PAGE)[0] if f"`{table}`" in line]
-    claimed = [row for row in printed(table) if row.startswith("|") and row.endswith(VERDICTS)]
+    found = [re.findall(r"[+-]\d+\.\d\d \[.*?\]", line) for line in other_claims() if "`vat-controls`" in line]
+    claimed = [row for row in printed("vat-controls") if row.endswith(tuple(f"| {verdict} |" for verdict in VERDICTS))]
     assert found and all(found)
     assert [each for of_claim in found for each in of_claim if not any(each in row for row in claimed)] == []
 

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import shutil
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from salience.papers.uaftc.synthetic import synthetic
 from salience.papers.vat import tables as vat
 
 LABELS = ("negative", "positive")
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +127,8 @@ def test_numbers_of_rows(reproduce, tmp_path, monkeypatch):
     answer = reproduce("ssmix-table2", "--sets", "sst2", "--rows", "30,20", "--results", file)
     assert answer.code == 0, answer.err
     assert {row["rows"] for row in rows(file)} == {20, 30}
-    assert "Claims, 20 training rows" in answer.out and "500 training rows" not in answer.out
+    assert "Difference from no mixup in points, 20 training rows" in answer.out
+    assert "500 training rows" not in answer.out
 
 
 @pytest.mark.whole
@@ -138,6 +142,58 @@ def test_another_encoder(reproduce, tmp_path, monkeypatch):
     assert again.code == 0 and {row["model"] for row in rows(file)} == {str(other), "minilm"}
     refused(reproduce("ssmix-table2", "--sets", "sst2", "--model", tmp_path / "none"), "none")
     refused(reproduce("vat", "--model", other), "--model: vat does not take it; these tables do: ")
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder with the runs of SSMix's table that the repository has."""
+    (tmp_path / "results").mkdir()
+    shutil.copy(RESULTS / "ssmix-table2.jsonl", tmp_path / "results")
+    return tmp_path / "results"
+
+
+def test_claims_are_printed_from_the_runs_of_the_tables(salience, results, monkeypatch):
+    """Without data nothing is run, and no file is written."""
+    monkeypatch.chdir(results.parent)
+    answer = salience("reproduce", "claims", "--sets", "rte,mrpc", "--rows", "200", "--seeds", "0,1,2,3")
+    assert answer.code == 0, answer.err
+    assert "| SSMix is better than EmbedMix | Table 2 | -0.02 | -0.17 [" in answer.out
+    # A draw of a set has 15 trainings: 7 of DropMix, of which none is there, and 8 of which three draws of four are.
+    assert answer.out.splitlines()[-1] == "results/claims.jsonl lacks 72 of 120 runs"
+    assert [file.name for file in results.iterdir()] == ["ssmix-table2.jsonl"]
+    refused(salience("reproduce", "claims", "--part", "1/2"),
+            "--part has no effect without --data-dir, as claims then runs nothing")  # fmt: skip
+
+
+def test_claims_are_run_in_the_order_of_what_they_decide(reproduce, results, monkeypatch):
+    monkeypatch.setattr(MixingTable, "run", lambda self, cell, data_dir: {"accuracy": 0.5, "text_passes": cell.rows})
+    monkeypatch.setattr("salience.papers.table.SOURCES", {})  # no set is read
+    table = TABLES["claims"]().resized([200])
+    before = table.results(results / "claims.jsonl").rows()
+    asked = ("claims", "--sets", "sst2,mr", "--rows", "200", "--seeds", "0,3,4")
+    answer = reproduce(*asked)
+    assert answer.code == 0, answer.err
+    known = {(row["set"], row["method"], row["rows"], row["seed"]) for row in before}
+    expected = [
+        cell for cell in table.ordered(table.plan(["sst2", "mr"], [0, 3, 4]), before)
+        if (cell.set, cell.method, cell.rows, cell.seed) not in known
+    ]  # fmt: skip
+    made = [(row["set"], row["method"], row["seed"]) for row in rows(results / "claims.jsonl")]
+    assert made == [(cell.set, cell.method, cell.seed) for cell in expected]
+    assert ("sst2", "plain", 0) not in made and made[0] == ("sst2", "SSMix: random [UNK]", 3)
+    again = reproduce(*asked)
+    assert again.code == 0 and len(rows(results / "claims.jsonl")) == len(made)
+
+
+def test_a_method_is_compared_with_plain_training(reproduce, results, monkeypatch):
+    monkeypatch.setattr(MixingTable, "run", lambda self, cell, data_dir: {"accuracy": 0.9, "text_passes": cell.rows})
+    monkeypatch.setattr("salience.papers.table.SOURCES", {})
+    answer = reproduce("claims", "--method", "tmix:alpha=0.3", "--sets", "sst2", "--rows", "200", "--seeds", "0,1")
+    assert answer.code == 0, answer.err
+    assert [row["method"] for row in rows(results / "claims.jsonl")] == ["tmix:alpha=0.3"] * 2  # plain has run
+    assert "| tmix:alpha=0.3 is better than training without mixing | not in the paper |" in answer.out
+    refused(reproduce("claims", "--method", "tmixx"), 'unknown method "tmixx"')
+    refused(reproduce("vat", "--method", "tmix"), "--method: vat does not take it; these tables do: claims")
 
 
 def test_it_goes_on_where_it_was(reproduce, tmp_path, monkeypatch):

@@ -115,7 +115,7 @@ def test_the_printed_numbers_are_counted_again():
     text = controls.report(made)
     gains = 100 * (np.array([0.9, 0.901, 0.902]) - np.array([0.8, 0.81, 0.82]))
     (claim,) = lines_of(text, "VAT is better than ATT")
-    assert claim[1] == "+1.80" and claim[2].startswith(f"{gains.mean():+.2f}") and claim[4] == "confirmed"
+    assert claim[1] == "+1.80" and claim[2].startswith(f"{gains.mean():+.2f}") and claim[4] == "gain"
     assert lines_of(text, "ATT")[0][1].startswith("81.00 ± 1.00")
     assert lines_of(text, "turns without compressor" + WITHOUT_0)[0][1].startswith("83.00 ± 0.00")
     assert lines_of(text, "trec", "glove", "VAT", "0.01") == [

@@ -31,6 +31,7 @@ def reproduce(
     seeds: Annotated[str, Option(help="Seeds, separated by commas.")] = "0",
     rows: Annotated[str | None, Option(help="Training rows, by commas, of tables that vary them.")] = None,
     model: Annotated[str | None, Option(help="Encoder, of tables that take another.")] = None,
+    method: Annotated[str | None, Option(help="Mixing method, of tables that take one.")] = None,
     results: Annotated[Path | None, Option(help="File of the runs.  [default: results/TABLE.jsonl]")] = None,
     merge: Annotated[
         list[Path] | None, Option(metavar="FILE", help="Add its runs, and run nothing; repeatable.")
@@ -55,16 +56,18 @@ def reproduce(
         from salience.report.progress import GridProgress
         from salience.report.terminal import say
 
-    asked = asked_table(table, model, rows, pictures)
+    asked = asked_table(table, model, rows, method, pictures)
     file = results or Path("results") / f"{table}.jsonl"
     chosen = None if sets is None else comma_separated(sets)
     draws = numbers(seeds, ",", "--seeds 0,1,2")
-    if merge:
+    if merge or (asked.counting is not None and data_dir is None):
         idle = {"--data-dir": data_dir, "--part": part, "--ray": ray, "--jobs": None if jobs == 1 else jobs}
         for option, value in idle.items():
-            if value is not None:
+            if value is not None and merge:
                 raise InputError(f"{option} has no effect with --merge, which runs nothing: leave out one of them")
-        runs = merge_results(asked, chosen, draws, file, merge, say)
+            if value is not None:
+                raise InputError(f"{option} has no effect without --data-dir, as {table} then runs nothing: add it")
+        runs = merge_results(asked, chosen, draws, file, merge or [], say)
     else:
         with GridProgress() as progress:
             runs = run_table(
@@ -77,14 +80,19 @@ def reproduce(
         say(f"{pictures}: {', '.join(names)}, each as png and svg")
 
 
-def asked_table(name: str, model: str | None, rows: str | None, pictures: Path | None) -> Table[Any]:
-    """The table with the encoder and the numbers of rows that are asked for; checked before hours of runs."""
+def asked_table(
+    name: str, model: str | None, rows: str | None, method: str | None, pictures: Path | None
+) -> Table[Any]:
+    """The table with the encoder, rows and method that are asked for; checked before hours of runs."""
     from salience.files import check_folder
     from salience.models.loading import load_configuration
     from salience.papers.tables import TABLES
 
     table = TABLES[name]()
-    asked = {"of_model": ("--model", model), "resized": ("--rows", rows), "pictures": ("--pictures", pictures)}
+    asked = {
+        "of_model": ("--model", model), "resized": ("--rows", rows), "of_method": ("--method", method),
+        "pictures": ("--pictures", pictures),
+    }  # fmt: skip
     for field, (option, value) in asked.items():
         if value is not None and getattr(table, field) is None:
             able = [other for other, load in TABLES.items() if getattr(load(), field) is not None]
@@ -97,6 +105,8 @@ def asked_table(name: str, model: str | None, rows: str | None, pictures: Path |
         if min(sizes) < 1:
             raise InputError(f"--rows {rows}: a training set has at least one row")
         table = table.resized(sizes)
+    if method is not None:
+        table = table.of_method(method)
     if pictures is not None:
         check_folder(pictures, overwrite=True)
     return table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +27,7 @@ class Method(Protocol):
     """
 
     guide: Explainer | None = None  # the explainer that scores the tokens; None for a rule that needs no scores
+    controls: ClassVar[tuple[str, ...]] = ()  # methods of the catalogue that it must exceed for its idea to gain
 
     @abstractmethod
     def __call__(self, batch: Batch, scores: Any) -> Mix:

@@ -21,7 +21,8 @@ from transformers import set_seed
 from salience.classify import TextClassifier
 from salience.comparison.comparison import LearningCurves
 from salience.comparison.paired_difference import PairedDifference, paired_difference
-from salience.comparison.variation import Difference, difference, spread
+from salience.comparison.variation import difference, spread
+from salience.comparison.verdict import verdict
 from salience.data.splitting import draw, drawn
 from salience.data.task import Task
 from salience.data.texts import Texts
@@ -48,34 +49,25 @@ Published = Mapping[str, Mapping[str, float]]  # data set to method to accuracy 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says: one method is better than another.
+    """What a paper says, or a control asks: one method is better than another.
 
     Attributes:
         text: the claim in words.
         better, worse: methods as the table names them.
+        place: where the claim stands in the paper.
     """
 
     text: str
     better: str
     worse: str
-
-    def verdict(self, found: Difference, told: float | None = None) -> str:
-        """What the difference in points says of the claim, by its interval.
-
-        The paper's gain in points, if it is known and would fit into the interval, leaves the claim open.
-        """
-        if found.beyond_chance:
-            return "confirmed" if found.mean > 0 else "contradicted"
-        if told is None or told <= 0:
-            return "not seen"
-        return "open" if found.low is None or found.high is None or found.low <= told <= found.high else "not seen"
+    place: str = ""
 
 
 def report(
     methods: Sequence[str], published: Published, claims: Sequence[Claim], rows: list[Row],
     told: Callable[[int], str] = "{:,} training rows".format,
 ) -> str:  # fmt: skip
-    """The claims first, then for each number of training rows the accuracies and the differences from the baseline.
+    """For each number of training rows the claims, the accuracies and the differences from the baseline.
 
     The first method is the baseline. Methods without a run are left out, and tables without a line; `told` gives a
     number of training rows in words.
@@ -109,7 +101,7 @@ def claimed(claims: Sequence[Claim], names: Sequence[str], published: Published,
             gains = [published[name][claim.better] - published[name][claim.worse] for name in sets if name in told]
             gain = fmean(gains) if gains else None
             paper = "" if gain is None else f"{gain:+.2f}"
-            lines.append([claim.text, paper, str(found), str(len(sets)), claim.verdict(found, gain)])
+            lines.append([claim.text, paper, str(found), str(len(sets)), verdict(found)])
     return table("claim", ["paper", "here", "data sets", "verdict"], lines)
 
 
@@ -206,7 +198,6 @@ class MixingTable:
             without mixing before; the method then goes on from the last weights, at `RATE` of the learning rate.
         published: data set to method to the accuracy in the paper, in percent; methods that the paper lacks are left
             out.
-        claims: what the paper says of its methods.
         sizes: numbers of training rows.
         model: the encoder.
         of_encoders: by encoder, `published` of a paper that has several; other encoders take `published`.
@@ -215,7 +206,6 @@ class MixingTable:
 
     methods: Mapping[str, Choice]
     published: Published
-    claims: tuple[Claim, ...]
     sizes: tuple[int, ...] = (500,)
     model: str = MINILM
     of_encoders: Mapping[str, Published] = field(default_factory=dict)
@@ -251,8 +241,7 @@ class MixingTable:
         }  # fmt: skip
 
     def report(self, rows: list[Row]) -> str:
-        """The claims first, then for each number of training rows the accuracies and the differences from the
-        baseline.
+        """For each number of training rows the accuracies and the differences from the baseline.
 
         The first method is the baseline. Methods without a run are left out, and tables without a line; `told` gives a
         number of training rows in words.
@@ -261,29 +250,22 @@ class MixingTable:
         for model in dict.fromkeys(row["model"] for row in rows):
             own = [row for row in rows if row["model"] == model]
             published = self.of_encoders.get(model, self.published)
-            told = self.told_by_rows(own) if self.curves else report([*self.methods], published, self.claims, own)
+            told = self.told_by_rows(own) if self.curves else report([*self.methods], published, (), own)
             parts += [f"Encoder: {model}"] * (model != MINILM) + [told, *passes(own)]
         return "\n\n".join(parts).strip()
 
     def told_by_rows(self, rows: list[Row]) -> str:
-        """The claims by the number of training rows, then the accuracies on each data set."""
-        lines = []
-        for claim in self.claims:
-            found = [over_sets(claim.better, claim.worse, sets_of(rows), own)[0] for own in by_size(rows).values()]
-            if any(found):
-                lines.append([claim.text, *(f"{each}, {claim.verdict(each)}" if each else "" for each in found)])
-        parts = {
-            "Claims, differences in points, means over the data sets":
-                table("claim", [f"{size:,} rows" for size in by_size(rows)], lines),
-        }  # fmt: skip
+        """The accuracies on each data set by the number of training rows."""
+        parts = []
         for name in sets_of(rows):
             of_set = [row for row in rows if row["set"] == name]
             sizes = by_size(of_set)
-            parts[f"Accuracy in percent, {name}"] = table("method", [f"{size:,} rows" for size in sizes], [
+            found = table("method", [f"{size:,} rows" for size in sizes], [
                 [method, *(mean_of(method, name, own) for own in sizes.values())]
                 for method in measured_of([*self.methods], of_set)
             ])  # fmt: skip
-        return "\n\n".join(f"{heading}\n\n{found}" for heading, found in parts.items() if found)
+            parts.append(f"Accuracy in percent, {name}\n\n{found}")
+        return "\n\n".join(parts)
 
     def pictures(self, rows: list[Row], folder: Path) -> Iterator[str]:
         """A curve for each method on each data set of each encoder, over the sizes at which all of them have runs."""

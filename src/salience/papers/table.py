@@ -10,7 +10,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, astuple, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -49,16 +49,18 @@ class Results:
             without them every line is a run of its own.
         keys: the further fields that every run must have.
         known: by field, the values that it can have, if they are known.
+        others: runs of other files that count as well.
     """
 
     def __init__(
         self, file: str | Path, identity: Sequence[str] = (), keys: Sequence[str] = (),
-        known: Mapping[str, Collection[Any]] | None = None,
+        known: Mapping[str, Collection[Any]] | None = None, others: Sequence[Row] = (),
     ):  # fmt: skip
         self.file, self.identity, self.keys, self.known = Path(file), tuple(identity), tuple(keys), known or {}
+        self.others = others
 
     def rows(self) -> list[Row]:
-        """The runs, in the file's order.
+        """The runs, in the file's order, then those of other files.
 
         Raises:
             InputError: a line is not a result of this table; the message names it.
@@ -79,6 +81,8 @@ class Results:
         for number, line in enumerate(lines, 1):
             row = self._checked(line, number)
             rows.setdefault(tuple(row[name] for name in self.identity) if self.identity else (number,), row)
+        for row in self.others:
+            rows.setdefault(tuple(row[name] for name in self.identity), row)
         return rows
 
     def has(self, **wanted) -> bool:
@@ -163,6 +167,12 @@ class Table(Generic[CellT]):
             has no pictures.
         resized: numbers of training rows -> the table with training sets of these sizes. None: the table has one size.
         of_model: the name of an encoder -> the table with this one. None: the table is of its own models.
+        of_method: a mixing method with its options, as "dropmix-g:ratio=0.3" -> the table of this one. None: the table
+            is of its own methods.
+        counting: the folder of the results file -> runs of other tables there that count as well. Such a table is
+            printed without a data folder, and run with one. None: the table has its own runs only.
+        ordered: (cells, rows) -> the cells in the order in which they are made, where that depends on the runs so far.
+            None: the order of `cells`.
         known: by field of a cell, the values that it can have, by which runs of another table are told.
 
     Raises:
@@ -181,6 +191,9 @@ class Table(Generic[CellT]):
     pictures: Callable[[list[Row], Path], Iterable[str]] | None = None
     resized: Callable[[Sequence[int]], Table[CellT]] | None = None
     of_model: Callable[[str], Table[CellT]] | None = None
+    of_method: Callable[[str], Table[CellT]] | None = None
+    counting: Callable[[Path], list[Row]] | None = None
+    ordered: Callable[[Sequence[CellT], Sequence[Row]], list[CellT]] | None = None
     known: Mapping[str, Collection[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -209,7 +222,8 @@ class Table(Generic[CellT]):
 
     def results(self, file: Path) -> Results:
         """A results file of the table."""
-        return Results(file, self.identity, self.keys, self.known)
+        others = [] if self.counting is None else self.counting(file.parent)
+        return Results(file, self.identity, self.keys, self.known, others)
 
     def plan(self, sets: Sequence[str], seeds: Sequence[int]) -> list[CellT]:
         """The cells for these data sets and seeds, checked. A set or seed that is named twice counts once.
@@ -324,7 +338,9 @@ def run_table(
             say(f"{job.name}: failed: {failure.error}")
 
     turn, parts = part
-    chosen = cells[turn - 1 :: parts]
+    chosen = cells[turn - 1 :: parts]  # before the order, which other processes change by their runs
+    if table.ordered is not None:
+        chosen = table.ordered(chosen, results.rows())
     for name in dict.fromkeys(cell.set for cell in chosen if not results.has(**asdict(cell))):
         if name in SOURCES:
             load(name, data_dir)
@@ -373,7 +389,7 @@ def merge_results(
 ) -> list[Row]:  # fmt: skip
     """Adds the runs of other results files that the file lacks, prints the table, and returns the file's rows.
 
-    The cells that no file has are listed. Nothing is run.
+    The cells that no file has are listed if there are other files. Nothing is run.
 
     Raises:
         InputError: a data set is not one of the table's, a seed is negative, one of the other files is missing, or a
@@ -386,7 +402,9 @@ def merge_results(
             raise InputError(f"--merge {other}: there is no such file")
     for other in others:
         known = results.by_cell()
-        new = [row for cell, row in table.results(other).by_cell().items() if cell not in known]
+        new = [
+            row for cell, row in replace(table, counting=None).results(other).by_cell().items() if cell not in known
+        ]
         table.report([*known.values(), *new])
         check_writable(file)
         for row in new:
@@ -395,6 +413,6 @@ def merge_results(
     rows = results.by_cell()
     lacking = [named(cell) for cell in cells if astuple(cell) not in rows]
     summary = f"{file} lacks {len(lacking):,} of {counted(len(cells), 'run')}"
-    for line in [*table.report([*rows.values()]).splitlines(), summary, *lacking]:
+    for line in [*table.report([*rows.values()]).splitlines(), summary, *(lacking if others else [])]:
         say(line)
     return [*rows.values()]

@@ -22,6 +22,7 @@ PLACES = {
     "dropmix-table5": "dropmix.table5:TABLE",
     "vat": "vat.tables:TABLE",
     "vat-controls": "vat.controls:TABLE",
+    "claims": "claims:TABLE",
 }
 TABLES: dict[str, Callable[[], Any]] = {
     name: partial(resolve_name, f"salience.papers.{place}") for name, place in PLACES.items()

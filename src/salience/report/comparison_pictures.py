@@ -6,15 +6,17 @@ Each function draws into the axes that it is given, and returns the texts that a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from salience.comparison.comparison import LearningCurves
 from salience.comparison.paired_difference import PairedDifference
 from salience.comparison.results import ConditionResults
-from salience.comparison.variation import spread
+from salience.comparison.variation import Difference, spread
 from salience.report.page import Cell, Table
 from salience.report.pictures import (
     BLUE,
@@ -108,6 +110,54 @@ def forest(differences: Mapping[str, PairedDifference], baseline: str, score: st
         return texts
 
     return Drawing(draw, (5, 0.8 + 0.32 * len(methods)))
+
+
+def forests(
+    panels: Mapping[str, Mapping[str, Mapping[str, Difference]]], conditions: Sequence[str], label: str
+) -> Drawing:
+    """Forest plots beside each other, one for each title: of each method the differences of several conditions.
+
+    Conditions have colours and lie below each other. All panels have the same methods and limits: an interval that
+    leaves them is cut, and a triangle stands for a mean beyond. Points are as of `forest`.
+    """
+    methods = list(dict.fromkeys(method for own in panels.values() for method in own))
+    means = [each.mean for own in panels.values() for found in own.values() for each in found.values()]
+    limit = 2 * max(1.0, float(np.quantile(np.abs(means), 0.8)))
+    height = 0.8 / len(conditions)
+
+    def draw(axes: np.ndarray) -> HoverTexts:
+        texts: dict[Marks, list[str]] = {}
+        for number, (panel, (title, own)) in enumerate(zip(np.atleast_1d(axes), panels.items(), strict=True)):
+            for (row, method), (column, condition) in product(enumerate(methods), enumerate(conditions)):
+                found = own.get(method, {}).get(condition)
+                if found is None:
+                    continue
+                place, colour = row - 0.4 + height * (column + 0.5), COLOURS[column % len(COLOURS)]
+                if found.low is not None and found.high is not None:
+                    panel.plot([found.low, found.high], [place, place], "-", color=colour, linewidth=1)
+                filled = colour if found.beyond_chance else WHITE
+                marker = "D" if abs(found.mean) < limit else "<" if found.mean < 0 else ">"
+                at = min(max(found.mean, -limit), limit)
+                (line,) = panel.plot(
+                    [at], [place], marker, color=colour, markerfacecolor=filled, markersize=3, clip_on=False
+                )
+                texts[line] = [f"{method}, {title}, {condition}: {found} points"]
+            panel.axvline(0, color=GREY, linewidth=1)
+            panel.set(xlim=(-limit, limit), ylim=(len(methods) - 0.5, -0.5))
+            panel.set_yticks(range(len(methods)), labels=[] if number else methods)
+            panel.set_title(title, fontsize="small")
+            panel.xaxis.set_major_locator(MaxNLocator(3, integer=True))
+            panel.grid(axis="x")
+        figure = np.atleast_1d(axes)[0].figure
+        figure.supxlabel(label, fontsize="medium")
+        lines = [
+            Line2D([], [], color=COLOURS[number % len(COLOURS)], marker="D", markersize=3)
+            for number in range(len(conditions))
+        ]
+        figure.legend(lines, conditions, loc="outside upper right", ncols=len(conditions))
+        return texts
+
+    return Drawing(draw, (2.6 + 0.95 * len(panels), 1.2 + 0.3 * len(methods)), (1, len(panels)))
 
 
 def learning_curves(curves: LearningCurves) -> Drawing:

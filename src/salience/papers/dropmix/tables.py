@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from salience.papers.mixing_tables import Claim, MixingTable, Published, mixing_alone
+from salience.papers.mixing_tables import MixingTable, Published, mixing_alone
 
 PAPER = "Kong et al., DropMix, EMNLP 2022, doi:10.18653/v1/2022.emnlp-main.57"
 HEIGHT = 4  # tokens
@@ -66,15 +66,6 @@ TABLE_4 = {  # by encoder, in the order of TOLD_4
         "mr": (89.97, 89.87, 89.78, 89.93, 90.42, 90.16),
     },
 }
-CLAIMS = (
-    Claim("DropMix-G is better than training without dropout", "DropMix-G", "Bert"),
-    Claim("DropMix-G is better than Dropout", "DropMix-G", "Dropout"),
-    Claim("DropMix-C is better than Dropout", "DropMix-C", "Dropout"),
-    Claim("DropMix-G is better than Mixup", "DropMix-G", "Mixup"),
-    Claim("DropMix-G is better than Dropout+Mixup", "DropMix-G", "Dropout+Mixup"),
-    Claim("DropMix-G is better than SSMix", "DropMix-G", "SSMix"),
-    Claim("replacing the salient part is better than keeping it", "DropMix-G", "DropMix-G, keep"),
-)
 ON_CURVES = ("Bert", "Dropout", "Mixup", "DropMix-C", "DropMix-G")
 CURVES = ("qnli", "trec", "subj", "mr")
 
@@ -85,9 +76,8 @@ def published(methods: Sequence[str], columns: Mapping[str, tuple[float, ...]]) 
 
 
 def table_of(methods: Sequence[str], told: Published, **options: Any) -> MixingTable:
-    """A comparison of some of the methods, with the claims about them."""
-    claims = tuple(claim for claim in CLAIMS if {claim.better, claim.worse} <= {*methods})
-    return MixingTable({name: METHODS[name] for name in methods}, told, claims, **options)
+    """A comparison of some of the methods."""
+    return MixingTable({name: METHODS[name] for name in methods}, told, **options)
 
 
 BASE = table_of(tuple(METHODS), published(TOLD_3, TABLE_3)).table("dropmix-table3", PAPER)
