@@ -183,6 +183,11 @@ def test_claims_are_run_in_the_order_of_what_they_decide(reproduce, results, mon
     assert ("sst2", "plain", 0) not in made and made[0] == ("sst2", "SSMix: random [UNK]", 3)
     again = reproduce(*asked)
     assert again.code == 0 and len(rows(results / "claims.jsonl")) == len(made)
+    (results / "claims.jsonl").unlink()
+    for part in ("1/2", "2/2"):  # whose order follows what has run, and which are the same parts nevertheless
+        assert reproduce(*asked, "--part", part).code == 0
+    in_parts = [(row["set"], row["method"], row["seed"]) for row in rows(results / "claims.jsonl")]
+    assert sorted(in_parts) == sorted(made) and in_parts[0] in made[:2]
 
 
 def test_a_method_is_compared_with_plain_training(reproduce, results, monkeypatch):

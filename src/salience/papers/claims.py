@@ -208,11 +208,15 @@ class Runs:
 
 
 def counting(papers: Sequence[Paper], folder: Path) -> list[Row]:
-    """The runs of the papers' tables in a folder of results files that count as runs of the claims."""
+    """The runs of the papers' tables in a folder of results files that count as runs of the claims.
+
+    The first tables come first: of a training that stands in several, their run counts, since they were made together.
+    """
+    tables = [(place, paper, table) for paper in papers for place, table in enumerate(paper.tables)]
     return [
         row | {"method": paper.training(row["method"], row["model"])}
-        for paper in papers for table in paper.tables for row in table.results(folder / f"{table.name}.jsonl").rows()
-        if row["set"] in paper.sets
+        for _, paper, table in sorted(tables, key=lambda each: each[0])
+        for row in table.results(folder / f"{table.name}.jsonl").rows() if row["set"] in paper.sets
     ]  # fmt: skip
 
 

@@ -319,7 +319,8 @@ def run_table(
         precision = resolve_precision(precision, choose_device("auto"))
     pool = pool_of(jobs, ray)
     results = table.results(file)
-    table.report(results.rows())
+    made = results.by_cell()
+    table.report([*made.values()])
 
     def job_of(cell: Any) -> Job:
         def keep(row: Row) -> None:
@@ -340,8 +341,8 @@ def run_table(
     turn, parts = part
     chosen = cells[turn - 1 :: parts]  # before the order, which other processes change by their runs
     if table.ordered is not None:
-        chosen = table.ordered(chosen, results.rows())
-    for name in dict.fromkeys(cell.set for cell in chosen if not results.has(**asdict(cell))):
+        chosen = table.ordered(chosen, list(made.values()))
+    for name in dict.fromkeys(cell.set for cell in chosen if astuple(cell) not in made):
         if name in SOURCES:
             load(name, data_dir)
     check_writable(file)

@@ -122,7 +122,7 @@ def forests(
     """
     methods = list(dict.fromkeys(method for own in panels.values() for method in own))
     means = [each.mean for own in panels.values() for found in own.values() for each in found.values()]
-    limit = 2 * max(1.0, float(np.quantile(np.abs(means), 0.8)))
+    limit = 2.5 * max(1.0, float(np.quantile(np.abs(means), 0.8)))
     height = 0.8 / len(conditions)
 
     def draw(axes: np.ndarray) -> HoverTexts:
