@@ -297,6 +297,18 @@ def test_what_does_not_fit_is_refused(mean_place):
         prepare_files(mean_recipe(mean_place, trained_share=0.5, validation_share=0.25))
 
 
+def test_the_head_alone_fits_more_closely_where_classes_are_many(mean_place):
+    """Three classes here; what is trained begins as the regression that was measured."""
+    for settings, strength in (
+        ({"trained_layers": 0}, 1.5),
+        ({}, 1),
+        ({"trained_layers": 0, "head_strength": 3.0}, 3),
+    ):
+        recipe = Recipe(mean_place.data, model=mean_place.model, device="cpu", **settings)
+        assert prepare_files(recipe)[0].plan.head_strength == strength
+    assert [Recipe("").strength_alone(*case) for case in ((2, False), (77, False), (77, True))] == [1, 38.5, 1]
+
+
 @pytest.mark.parametrize("settings", [{"head_start": "random"}, {"pooling": "cls"}])
 def test_a_strength_without_a_regression_is_refused(mean_place, settings):
     with pytest.raises(InputError, match="head_strength has no effect without --set head_start=logistic"):

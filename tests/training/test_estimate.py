@@ -744,7 +744,7 @@ def test_no_step_is_made_where_the_estimate_chooses_the_regression(mean_place, t
     assert (chosen.metrics["steps"], chosen.metrics["estimate"]["trained_share"]) == (0, 0)
     assert any("the saved model is this regression" in line for line in estimate_sentences(chosen.metrics))
     recipe = Recipe(mean_place.data, model=mean_place.model, device="cpu", trained_layers=0, calibrate=False,
-                    estimate="folds:2")  # fmt: skip
+                    head_strength=1.0, estimate="folds:2")  # fmt: skip
     alone = train(recipe, tmp_path / "alone", note=lambda line: None)
     for name, weight in weights_of(alone).items():
         assert torch.equal(weights_of(chosen)[name], weight), name

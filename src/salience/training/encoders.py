@@ -60,10 +60,12 @@ def rank_encoders(
         raise InputError(
             f"--models {own[0]}: this is a classifier with a pooling of its own, and here encoders are ranked"
         )
+    strength = recipe.head_strength or recipe.strength_alone(len(task.labels), task.multi_label)
+    asked = replace(recipe, head_start="logistic", head_strength=strength, estimate=recipe.estimate or FOLDS)
     found = []
     for name in names:
         note(f"{name}: vectors of {len(task.training):,} texts")
-        prepared = prepare(replace(recipe, model=name, head_start="logistic", estimate=recipe.estimate or FOLDS), task)
+        prepared = prepare(replace(asked, model=name), task)
         folds, plan, model = choose_folds(prepared.plan, task, silent), prepared.plan, prepared.model
         assert folds is not None  # it was asked for
         begun = time.perf_counter()

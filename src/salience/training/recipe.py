@@ -308,7 +308,10 @@ class Recipe(DataSettings):
         "vectors of the trained encoder",
         "logistic with less effort than best where the head begins so, without validation rows; else trained",
     )  # fmt: skip
-    head_strength: float = setting(1.0, between(1e-6, 1e6), "C of the regression of head_start and head_end")
+    head_strength: float | None = setting(
+        None, between(1e-6, 1e6), "C of the regression of head_start and head_end",
+        "1; of the head alone half the number of classes, at least 1",
+    )  # fmt: skip
     trained_share: float | None = setting(
         None, between(0, 1), "share of the trained weights in those that are kept; the rest are those before training",
         "chosen by the estimate where the head begins as a regression, else 1",
@@ -388,7 +391,7 @@ class Recipe(DataSettings):
         elif self.steps == 0:
             raise InputError("--steps must be at least 1, not 0; the head alone is trained with --trained-layers 0")
         # A start that is left open may turn out to be a regression; the plan is checked here, too.
-        if self.head_start == "random" and self.head_end != "logistic" and self.head_strength != Recipe.head_strength:
+        if self.head_start == "random" and self.head_end != "logistic" and self.head_strength not in (None, 1):
             raise InputError("--set head_strength has no effect without --set head_start=logistic")
         if self.contrastive and self.accumulation * world_size() > 1:
             raise InputError(
@@ -436,6 +439,13 @@ class Recipe(DataSettings):
                     f"--trained-layers 0 trains the head alone, as a regression, without steps: leave out {option}"
                 )
 
+    def strength_alone(self, classes: int, several: bool) -> float:
+        """C of the regression that is the head alone: with more classes, each probability follows its weights less.
+
+        docs/recipe.md has the measurement; with several labels a text, and with descriptions, it was not measured.
+        """
+        return 1.0 if several or self.label_descriptions is not None else max(1.0, classes / 2)
+
     def resolved(
         self, rows: int, classes: int, width: int | None, *, several: bool = False, validated: bool = False, **found
     ) -> Plan:
@@ -468,6 +478,7 @@ class Recipe(DataSettings):
             # Mixtures of sentence vectors where the head reads a mean; other heads were not measured, and have none.
             "method": "senmixup" if mixes else "plain",
             "learning_rate": rate * effort.rate, "head_rate": head_rate, "contrastive": 0.0, "head_end": "trained",
+            "head_strength": 1.0,
         }  # fmt: skip
         if self.method is None:
             asked["method_options"] = {"alpha": 1.0} if mixes else {}
@@ -479,6 +490,7 @@ class Recipe(DataSettings):
         if self.trained_layers == 0:
             values |= {"steps": 0, "method": "plain", "contrastive": 0.0, "trained_share": 1.0}
             asked["method_options"] = {}
+            values["head_strength"] = self.strength_alone(classes, several)
         if validated or taught or asked["head_start"] == "random":  # else the estimate chooses it, if there is one
             values["trained_share"] = 1.0
         return Plan(**asked | {name: value for name, value in values.items() if asked[name] is None})
@@ -521,6 +533,7 @@ class Plan(Recipe):
     head_rate: float
     head_start: str
     head_end: str
+    head_strength: float
     contrastive: float
 
     def __post_init__(self):
