@@ -182,7 +182,7 @@ def of_run(rows: list[Drawn], of_set: MarkedSet, recipe: Recipe, way: str) -> di
 
 def of_explanations(classifier: TextClassifier, rows: list[Row]) -> dict[str, float]:
     """What explanations of texts with marks say: how faithful they are, and how far they find the marked words."""
-    some = [row for row in rows if any(row[2])][:EXPLAINED]
+    some = random.Random(0).sample([row for row in rows if any(row[2])], EXPLAINED)
     texts = Texts([row[0] for row in some], labels=[classifier.labels.index(row[1]) for row in some],
                   marks=[row[2] for row in some])  # fmt: skip
     explainers = {EXPLAINER: IntegratedGradients(POINTS)}
