@@ -92,7 +92,7 @@ def test_an_empty_text_shows_nothing_and_is_no_error():
 
 def test_without_gradio_the_mend_is_told(monkeypatch):
     monkeypatch.setattr(demo_page, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'salience\[demo\]'"):
+    with pytest.raises(InputError, match=r"pip install 'gradio>="):
         demo_page.demo("minilm")
 
 

@@ -105,5 +105,5 @@ def test_unknown_attributions_are_refused_by_name():
 
 def test_without_captum_the_mend_is_told(monkeypatch):
     monkeypatch.setattr(from_captum, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'salience\[captum\]'"):
+    with pytest.raises(InputError, match=r"pip install 'captum>="):
         FromCaptum("Lime")
