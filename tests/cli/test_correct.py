@@ -70,8 +70,24 @@ def test_the_page_has_the_texts_of_all_files_each_once(place, run, salience, tmp
     assert f"page: {output}, 7 texts" in answer.out and "train with --corrections corrections.csv" in answer.out
 
 
+def trained_on_a_word(browser, page, salience, *asked) -> dict:
+    """Marks the first word on a page, saves, and trains; what the run keeps of the one correction."""
+    corrections, run = page.with_suffix(".csv"), page.with_suffix(".run")
+    tab = browser.new_page()
+    tab.goto(page.as_uri())
+    tab.locator("article").first.locator(".word").first.click()
+    with tab.expect_download() as download:
+        tab.keyboard.press("s")
+    download.value.save_as(corrections)
+    tab.close()
+    answer = salience(*asked, "--corrections", corrections, "--output", run)
+    assert answer.code == 0, answer.err
+    (kept,) = lines_of(run / "corrected.jsonl")
+    return kept
+
+
 @pytest.mark.whole
-def test_pairs_and_several_labels(place, several_run, several_files, salience, tmp_path):
+def test_pairs_and_several_labels(place, several_run, several_files, browser, salience, tmp_path):
     rows = [(f"note {number}", text, label) for number, (text, label) in enumerate(labelled_rows(30))]
     pairs = write_csv(tmp_path / "pairs.csv", rows, ("first", "second", "topic"))
     options = ("--text", "first", "--text-pair", "second", "--label", "topic", "--output", tmp_path / "run")
@@ -81,6 +97,9 @@ def test_pairs_and_several_labels(place, several_run, several_files, salience, t
     data = data_of(tmp_path / "page.html")
     assert data["columns"] == ["first", "second"] and not data["several"]
     assert {(text_of(row), text_of(row, 1)) for row in data["rows"]} == {row[:2] for row in rows}
+    train = place.train(*options[:-2], data=pairs)
+    kept = trained_on_a_word(browser, tmp_path / "page.html", salience, *train)
+    assert [mark[:2] for mark in kept["marks"]] == [[0, 4]] and not kept["ignore"]  # "note" of the first text
     answer = salience("correct", several_run, several_files[0], "--output", tmp_path / "several.html")
     assert answer.code == 0, answer.err
     data = data_of(tmp_path / "several.html")
@@ -88,6 +107,9 @@ def test_pairs_and_several_labels(place, several_run, several_files, salience, t
     assert data["several"] and all(
         {data["labels"][each] for each in row["given"]} == {*given[text_of(row)]} for row in data["rows"]
     )
+    train = place.train("--estimate", "none", data=several_files[0])
+    kept = trained_on_a_word(browser, tmp_path / "several.html", salience, *train)
+    assert [list(mark[:2]) for mark in kept["marks"]] == [list(spaced_spans(kept["text"])[0])]
 
 
 def test_what_cannot_be_corrected_is_refused(place, run, salience, tmp_path, monkeypatch):
