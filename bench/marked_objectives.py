@@ -123,6 +123,6 @@ OBJECTIVES: dict[str, Callable[[Objective, Marked], Objective]] = {
 GUIDED: dict[str, Callable[[Marked], Method]] = {
     "ssmix by marks": lambda marked: SSMix(guide=marked),
     "attentionmix by marks": lambda marked: MarkedAttentionMix(marked=marked),
-    "dropmix by marks": lambda marked: DropMix(guide=of_units(marked)),
+    "dropmix-g by marks": lambda marked: DropMix(guide=of_units(marked)),
 }
-UNGUIDED = {"ssmix": SSMix(), "attentionmix": AttentionMix(), "dropmix": DropMix()}
+UNGUIDED = {"ssmix": SSMix(), "attentionmix": AttentionMix(), "dropmix-g": DropMix()}

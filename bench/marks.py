@@ -29,7 +29,7 @@ Each way adds further texts to the rows:
 or reads the marks in every step, at twice the time of the rows alone (`bench/marked_objectives.py`):
 
 - nothing left, soft; right reasons: marks, and a further loss;
-- ssmix, attentionmix, dropmix: each in place of the default's mixtures, guided as in its paper, or "by marks".
+- ssmix, attentionmix, dropmix-g: each in place of the default's mixtures, guided as in its paper, or "by marks".
 """
 
 from __future__ import annotations
