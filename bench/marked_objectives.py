@@ -17,7 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from salience.batch import Batch
 from salience.data.marks import Mark
 from salience.hooks.hooks import forward, reading
-from salience.mixing import AttentionMix, DropMix, SSMix
+from salience.mixing import METHODS, AttentionMix, SSMix
 from salience.mixing.method import Method
 from salience.training.objective import Objective, cross_entropy
 
@@ -123,6 +123,6 @@ OBJECTIVES: dict[str, Callable[[Objective, Marked], Objective]] = {
 GUIDED: dict[str, Callable[[Marked], Method]] = {
     "ssmix by marks": lambda marked: SSMix(guide=marked),
     "attentionmix by marks": lambda marked: MarkedAttentionMix(marked=marked),
-    "dropmix-g by marks": lambda marked: DropMix(guide=of_units(marked)),
+    "dropmix-g by marks": lambda marked: METHODS["dropmix-g"](guide=of_units(marked)),
 }
-UNGUIDED = {"ssmix": SSMix(), "attentionmix": AttentionMix(), "dropmix-g": DropMix()}
+UNGUIDED = {name: METHODS[name]() for name in ("ssmix", "attentionmix", "dropmix-g")}
