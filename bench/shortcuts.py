@@ -79,8 +79,6 @@ def main() -> None:
                     if len(done) and (done[list(key)] == [*map(str, key.values())]).all(1).any():
                         continue
                     recipe = Recipe("", model=options.model, trained_layers=layers, seed=seed, precision="fp32")
-                    if layers == 0:
-                        recipe = replace(recipe, head_strength=1.0)  # as of all runs that are there
                     found = of_draw(recipe, rows, tested, PLANTS[kind] or [TOPIC[name]], runs, Path(folder))
                     with options.output.open("a", encoding="utf-8") as lines:
                         lines.write(json.dumps(key | found) + "\n")

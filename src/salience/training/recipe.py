@@ -55,6 +55,7 @@ EFFORTS = {
 }
 # Of a student, which makes `PASSES` over the texts of its teacher; docs/howto/distill.md has the measurement.
 TAUGHT, PASSES = Effort(1, 2, 16, "trained"), 2
+FEW_CLASSES = 5  # up to which the head alone is penalised as a head is before training
 CONTRAST = 0.6  # weight of the contrastive loss where the head reads a mean; docs/recipe.md has the measurement
 # What stands in the place of a method for the reference rows of a comparison, which train no model.
 REFERENCES = {
@@ -310,7 +311,7 @@ class Recipe(DataSettings):
     )  # fmt: skip
     head_strength: float | None = setting(
         None, between(1e-6, 1e6), "C of the regression of head_start and head_end",
-        "1; of the head alone half the number of classes, at least 1",
+        "1; of the head alone half the number of classes, from six classes on",
     )  # fmt: skip
     trained_share: float | None = setting(
         None, between(0, 1), "share of the trained weights in those that are kept; the rest are those before training",
@@ -444,7 +445,8 @@ class Recipe(DataSettings):
 
         docs/recipe.md has the measurement; with several labels a text, and with descriptions, it was not measured.
         """
-        return 1.0 if several or self.label_descriptions is not None else max(1.0, classes / 2)
+        many = classes > FEW_CLASSES and not several and self.label_descriptions is None
+        return classes / 2 if many else 1.0
 
     def resolved(
         self, rows: int, classes: int, width: int | None, *, several: bool = False, validated: bool = False, **found
