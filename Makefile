@@ -4,8 +4,8 @@
 # make test-faults   kills, a full disk, refused permissions at every file operation of the commands; many commands at
 #                    once; many more tables and settings (some hours)
 # make test-wheel   installs the wheel into an empty environment of each of PYTHONS, and does the main job there
-# make settings   writes docs/settings.md, which is made from the declarations
-# make families   writes docs/families.md: what works with a tiny model of each type (20 minutes)
+# make settings   writes docs/reference/settings.md, which is made from the declarations
+# make families   writes docs/reference/families.md: what works with a tiny model of each type (20 minutes)
 # make docs   builds the site of the documents in site/, in an environment of its own
 # make test-oldest   the tests again, with the oldest versions the package admits
 

@@ -174,7 +174,7 @@ STUDIES = {
         sets=("trec", "sst2"),
         sizes=(100,),
     ),
-    # Variants that were retired, and their numbers, are in docs/recipe.md.
+    # Variants that were retired, and their numbers, are in docs/research/defaults.md.
     "techniques": Study(
         "Does a technique of training help, at equal passes of texts?",
         {

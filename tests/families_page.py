@@ -1,4 +1,4 @@
-"""docs/families.md: what works with a tiny random model of each type. `python tests/families_page.py` writes it."""
+"""docs/reference/families.md: what works with a tiny random model of each type. `python tests/families_page.py` writes it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from salience.mixing.forwarding import check_exchange
 from salience.training.recipe import Recipe
 from salience.training.run import train
 
-FILE = ROOT / "docs" / "families.md"
+FILE = ROOT / "docs" / "reference" / "families.md"
 WIDTH, POSITIONS = 32, 128
 # What a configuration has under these names is made small.
 TINY = (
@@ -117,7 +117,7 @@ other's result. An export answers as its run does.
 
 ## Explainers
 
-`pooling-attention` is of [attention classifiers](attention.md) alone.
+`pooling-attention` is of [attention classifiers](../guides/attention.md) alone.
 
 {explainers}
 
@@ -125,7 +125,7 @@ other's result. An export answers as its run does.
 
 {methods}
 
-The other methods of [the list](methods/README.md) mix at the level of one of these, by the same guide.
+The other methods of [the list](../methods/README.md) mix at the level of one of these, by the same guide.
 
 ## What is refused
 

@@ -1,4 +1,4 @@
-"""docs/settings.md, made from the declarations of the settings. `python tests/settings_page.py` writes it."""
+"""docs/reference/settings.md, made from the declarations of the settings. `python tests/settings_page.py` writes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from salience.cli.settings import model_settings, procedure_settings, recipe_set
 from salience.cli.train import train
 from salience.settings import Setting, as_option
 
-FILE = ROOT / "docs" / "settings.md"
+FILE = ROOT / "docs" / "reference" / "settings.md"
 OPTIONS = inspect.signature(train).parameters
 PAGE = """# Settings
 
@@ -34,7 +34,7 @@ with `--set` too, and in a file below `procedure_options`.
 
 ## Attention classifiers
 
-`--model attention:dot` and the other [attention classifiers](attention.md) have settings of their own. They are given
+`--model attention:dot` and the other [attention classifiers](../guides/attention.md) have settings of their own. They are given
 as `--set-model NAME=VALUE`, and in a file below `model_options`.
 
 {models}
@@ -42,7 +42,7 @@ as `--set-model NAME=VALUE`, and in a file below `model_options`.
 ## Methods
 
 The fields of a mixing method stand behind its name, as in `--method ssmix:window=0.2`, and in a file below
-`method_options`. [Its card](methods/README.md) lists them, as `salience methods NAME` does.
+`method_options`. [Its card](../methods/README.md) lists them, as `salience methods NAME` does.
 """
 
 

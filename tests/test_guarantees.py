@@ -1,4 +1,4 @@
-"""Every promise of docs/guarantees.md names the tests that hold it, which are there, and the page says what runs them:
+"""Every promise of docs/concepts/guarantees.md names the tests that hold it, which are there, and the page says what runs them:
 `make test`, `make test-all` where all of them are `whole`, or "both" where some are.
 
 `python tests/test_guarantees.py` writes the last column anew.
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "guarantees.md"
+PAGE = ROOT / "docs" / "concepts" / "guarantees.md"
 ROW = re.compile(r"^\| (?P<promise>.+?) \| (?P<tests>`tests/[^|]*) \|(?: (?P<run>[^|]*) \|)?$", re.MULTILINE)
 NAME = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 

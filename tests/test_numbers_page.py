@@ -1,4 +1,4 @@
-"""The numbers of docs/numbers.md are what its program prints."""
+"""The numbers of docs/concepts/numbers.md are what its program prints."""
 
 import re
 from math import sqrt
@@ -9,7 +9,7 @@ from scipy.stats import norm
 from documents import ROOT
 from test_readme import python_of
 
-PAGE = (ROOT / "docs" / "numbers.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "concepts" / "numbers.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.whole

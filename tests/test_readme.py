@@ -1,4 +1,4 @@
-"""The Python of README, docs/python.md and docs/explaining.md runs as it stands, on a tiny model for the real one."""
+"""The Python of README, docs/guides/python.md and docs/concepts/explanations.md runs as it stands, on a tiny model for the real one."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import families
 
 HERE = Path(__file__).parents[1]
 README, PYTHON, EXPLAINING = (
-    (HERE / name).read_text(encoding="utf-8") for name in ("README.md", "docs/python.md", "docs/explaining.md")
+    (HERE / name).read_text(encoding="utf-8") for name in ("README.md", "docs/guides/python.md", "docs/concepts/explanations.md")
 )
 
 
@@ -43,7 +43,7 @@ def test_the_python_of_the_documents_runs_and_what_it_trains_is_explained(tmp_pa
 
 
 def test_the_python_of_the_page_on_few_labels(tmp_path, monkeypatch):
-    (program,) = python_of((HERE / "docs/howto/few-labels.md").read_text(encoding="utf-8"))
+    (program,) = python_of((HERE / "docs/guides/few-labels.md").read_text(encoding="utf-8"))
     monkeypatch.chdir(tmp_path)
     families.save_tiny_model(tmp_path / "tiny", ["the match was great", "a new album of songs"])
     names: dict = {}

@@ -1,4 +1,4 @@
-"""docs/reproduction.md shows what results/ holds."""
+"""docs/research/papers.md shows what results/ holds."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from salience.papers.table import Results
 from salience.papers.tables import TABLES
 
 HERE = Path(__file__).parents[1]
-PAGE = (HERE / "docs" / "reproduction.md").read_text(encoding="utf-8").splitlines()
+PAGE = (HERE / "docs" / "research" / "papers.md").read_text(encoding="utf-8").splitlines()
 OF_STUDIES = {"faithful-training": "faithful_training.py"}  # results that a script of bench/ prints
 # The claims of the mixing papers are printed from the runs of their tables, too.
 RUN = sorted({"claims"} | {file.stem for file in (HERE / "results").glob("*.jsonl")} & {*TABLES, *OF_STUDIES})

@@ -1,4 +1,4 @@
-"""The Python of docs/scaling.md runs as it stands, on a tiny model: the predictor in Ray Data, and in Spark."""
+"""The Python of docs/guides/scaling.md runs as it stands, on a tiny model: the predictor in Ray Data, and in Spark."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from salience import Predictor
 from test_readme import python_of
 
 pytestmark = pytest.mark.whole
-PAGE = (Path(__file__).parents[1] / "docs" / "scaling.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "guides" / "scaling.md").read_text(encoding="utf-8")
 TEXTS = ["a lovely song", "a dull story"]
 
 

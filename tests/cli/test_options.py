@@ -39,7 +39,7 @@ def test_help_has_a_line_an_option_and_fits_a_terminal(salience, monkeypatch):
         assert len(lines) <= (42 if command in ("train", "compare") else 30), command
         listed = {line.split()[0] for line in lines[1:] if line.strip()}
         for name, parameter in parameters(command).items():
-            if getattr(parameter, "hidden", False):  # those are in docs/settings.md alone
+            if getattr(parameter, "hidden", False):  # those are in docs/reference/settings.md alone
                 assert f"(`{parameter.opts[0]}`)" in FILE.read_text() and parameter.opts[0] not in listed
                 continue
             is_option = parameter.param_type_name == "option"

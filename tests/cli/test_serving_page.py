@@ -1,6 +1,6 @@
 """The server of an export, started as its Dockerfile starts it: it answers as the run does, and refuses what is wrong.
 
-The page docs/howto/serve.md shows the commands of the Dockerfile.
+The page docs/guides/serve.md shows the commands of the Dockerfile.
 """
 
 import json
@@ -23,7 +23,7 @@ from serving import asked, commands_of, served
 
 pytestmark = pytest.mark.whole
 
-PAGE = ROOT / "docs" / "howto" / "serve.md"
+PAGE = ROOT / "docs" / "guides" / "serve.md"
 TEXTS = [
     "a match and a cup",
     "a lovely song of the band, and one more",

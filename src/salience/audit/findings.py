@@ -32,7 +32,7 @@ class Finding:
     kind: str  # a key of `KINDS`
     rows: list[int]  # their numbers in the file, 1 for the first row below the header; none if it is about test rows
     suggestion: str  # what to do about it, in a few words
-    score: float  # how strong the finding is; its meaning depends on the kind, see docs/audit.md
+    score: float  # how strong the finding is; its meaning depends on the kind, see docs/guides/audit.md
     details: dict[str, Any] = field(default_factory=dict)  # further values, which JSON can hold
 
     def as_row(self) -> dict[str, Any]:

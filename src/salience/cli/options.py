@@ -62,7 +62,7 @@ class Command(TyperCommand):
 def of_recipe(help: str, group: str | None = None, metavar: str | None = None, hidden: bool = False) -> Any:
     """An option that is the setting of its name in a recipe; its value is checked before anything is read.
 
-    Hidden options are in docs/settings.md alone.
+    Hidden options are in docs/reference/settings.md alone.
     """
 
     def checked(parameter: CallbackParam, value: Any) -> Any:
@@ -130,7 +130,7 @@ AnySeed = Annotated[int | None, of_recipe("Seed of the random numbers.  [default
 TrainingPrecision = Annotated[str | None, of_recipe("Number format: auto, fp32, bf16 or fp16.", TRAINING)]
 TrainingDevice = Annotated[str | None, of_recipe("Device: auto, cpu or cuda.", TRAINING)]
 Set = Annotated[
-    list[str] | None, option("Any setting of docs/settings.md; repeatable.", TRAINING, "NAME=VALUE", "--set")
+    list[str] | None, option("Any setting of docs/reference/settings.md; repeatable.", TRAINING, "NAME=VALUE", "--set")
 ]
 Config = Annotated[Path | None, option("Yaml file of settings; options override it.", OUTPUT, "FILE")]
 ReportTo = Annotated[str | None, option("Trackers: tensorboard, mlflow, wandb, trackio.", OUTPUT)]

@@ -77,7 +77,7 @@ class Comparison:
     """The scores of every method, and their differences from the first method, the baseline.
 
     Intervals of a score hold together at 95 % over all methods and conditions (Bonferroni); p-values are adjusted over
-    all of them by Holm. References are not among them. docs/statistics.md says how both are computed.
+    all of them by Holm. References are not among them. docs/concepts/statistics.md says how both are computed.
 
     Attributes:
         seeds: the seeds (S,).

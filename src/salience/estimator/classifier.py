@@ -68,10 +68,10 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         steps: number of training steps. Here and below, None is replaced by a value that depends on the data.
         batch_size: number of texts in a step.
         learning_rate: highest learning rate.
-        pooling: what the head reads: "cls", "mean", "first" or "auto"; see docs/recipe.md.
+        pooling: what the head reads: "cls", "mean", "first" or "auto"; see docs/research/defaults.md.
         trained_layers: encoder layers that are trained, counted from the top, or "all"; 0 is a regression on the
             vectors of the untrained encoder.
-        effort: "quick", "normal" or "best", accuracy for time; see docs/recipe.md. None is "normal" with mean
+        effort: "quick", "normal" or "best", accuracy for time; see docs/research/defaults.md. None is "normal" with mean
             pooling, one label a text and less than 2,000 texts.
         head_rate: learning rate of the head, as a multiple of that of the encoder. None is 10 with mean
             pooling, else 1.
@@ -185,7 +185,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
             groups: N groups, such as authors, which the estimate does not divide; they need an estimate.
             marks: for each text, the words that decide its label, which is trained on them as on a text; None or []
                 for a text without. Spans of characters, as [[0, 4]], or a mark for each word, 1 or the name of the
-                label; of pairs {"text": [[0, 4]], "text_pair": []}. See docs/howto/correct.md.
+                label; of pairs {"text": [[0, 4]], "text_pair": []}. See docs/guides/correct.md.
             ignore: likewise, the words that must not count, for which counterexamples are trained on.
 
         Raises:

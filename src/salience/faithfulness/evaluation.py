@@ -71,7 +71,7 @@ def evaluate(
 
     Args:
         texts: N texts or N pairs of texts, as of `TextClassifier.predict_proba`, or a `Texts`, which may have labels
-            and marks of words, in any form of docs/howto/correct.md.
+            and marks of words, in any form of docs/guides/correct.md.
         labels: their gold labels: names, or the numbers of classes where no name is a number. None takes those of the
             `Texts`. Without labels, metrics of accuracy cannot be computed. Where a text can have several: lists of
             names, or 0 and 1 (N, C), also as a table.

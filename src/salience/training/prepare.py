@@ -60,7 +60,7 @@ UNKNOWN_WORDS = 0.05  # share of words without tokens of their own, such as the 
 TOLD_BY = 100  # texts that are looked at, and words that are needed
 MUCH = 2e9  # bytes that the activations of a step take, from which on a line tells them
 LETTERS = 0.8  # least share of letters in a word that counts
-BETTER = "sentence-transformers/all-mpnet-base-v2"  # than the packaged encoder, by the studies of docs/recipe.md
+BETTER = "sentence-transformers/all-mpnet-base-v2"  # than the packaged encoder, by the studies of docs/research/defaults.md
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
 
 
@@ -323,7 +323,7 @@ def needed_memory(plan: Plan, model: PreTrainedModel, training: Encoded, kept: i
 def foreign_language(tokenizer: Any, texts: Texts) -> str | None:
     """A line that says so, if texts are in another language than the vocabulary of their encoder was made for.
 
-    A vocabulary of one language divides words of others into more tokens. docs/howto/encoders.md has the measurement.
+    A vocabulary of one language divides words of others into more tokens. docs/guides/languages-and-encoders.md has the measurement.
     """
     words = (text[start:end] for text in texts.texts[:TOLD_BY] for start, end in word_spans(text))
     plain = [word for word in words if sum(map(str.isalpha, word)) >= LETTERS * len(word)][:10_000]

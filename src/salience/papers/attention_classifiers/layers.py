@@ -71,7 +71,7 @@ class LSTM(nn.Module):
 
     With two directions each gives half of D. The backward direction reads every text in reverse, with the padding
     left in its place. Packed sequences would give the same states, but their backward pass grows with the square of T
-    on a CPU: for 100 texts of 400 words they take 33 times as long (docs/benchmarks.md).
+    on a CPU: for 100 texts of 400 words they take 33 times as long (docs/research/benchmarks.md).
     """
 
     def __init__(self, embedding_width: int, width: int, bidirectional: bool):
