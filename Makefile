@@ -4,7 +4,7 @@
 # make test-faults   kills, a full disk, refused permissions at every file operation of the commands; many commands at
 #                    once; many more tables and settings (some hours)
 # make test-wheel   installs the wheel into an empty environment of each of PYTHONS, and does the main job there
-# make settings   writes docs/reference/settings.md, which is made from the declarations
+# make settings   writes docs/reference/settings.md and commands.md, which are made from the declarations
 # make families   writes docs/reference/families.md: what works with a tiny model of each type (20 minutes)
 # make docs   builds the site of the documents in site/, in an environment of its own
 # make test-oldest   the tests again, with the oldest versions the package admits
@@ -49,6 +49,7 @@ test-wheel: setup
 
 settings: setup
 	$(BIN)/python tests/settings_page.py
+	$(BIN)/python tests/commands_page.py
 
 families: setup
 	$(BIN)/python tests/families_page.py

@@ -1,4 +1,4 @@
-"""docs/reference/families.md: what works with a tiny random model of each type. `python tests/families_page.py` writes it."""
+"""docs/reference/families.md: what works with a tiny model of each type. `python tests/families_page.py` writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/reference/settings.md, made from the declarations of the settings. `python tests/settings_page.py` writes it."""
+"""docs/reference/settings.md, made from the declarations. `python tests/settings_page.py` writes it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ with `--set` too, and in a file below `procedure_options`.
 
 ## Attention classifiers
 
-`--model attention:dot` and the other [attention classifiers](../guides/attention.md) have settings of their own. They are given
-as `--set-model NAME=VALUE`, and in a file below `model_options`.
+`--model attention:dot` and the other [attention classifiers](../guides/attention.md) have settings of their own. They
+are given as `--set-model NAME=VALUE`, and in a file below `model_options`.
 
 {models}
 

@@ -1,4 +1,4 @@
-"""The Python of README, docs/guides/python.md and docs/concepts/explanations.md runs as it stands, on a tiny model for the real one."""
+"""The Python of README and two pages of docs/ runs as it stands, on a tiny model for the real one."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,8 @@ import families
 
 HERE = Path(__file__).parents[1]
 README, PYTHON, EXPLAINING = (
-    (HERE / name).read_text(encoding="utf-8") for name in ("README.md", "docs/guides/python.md", "docs/concepts/explanations.md")
+    (HERE / name).read_text(encoding="utf-8")
+    for name in ("README.md", "docs/guides/python.md", "docs/concepts/explanations.md")
 )
 
 

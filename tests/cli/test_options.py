@@ -7,6 +7,7 @@ import pytest
 import typer
 from test_bad_input import COMMANDS, refused
 
+import commands_page
 from salience.cli.main import app
 from salience.cli.settings import (
     instead_of,
@@ -162,6 +163,7 @@ def test_settings_of_a_config_are_kept_under_those_of_the_command_line():
     assert "method_options" not in merged(file, {"method": "tmix"})
 
 
-def test_the_page_of_the_settings_is_that_of_the_declarations():
-    """`make settings` writes it."""
+def test_the_pages_of_settings_and_commands_are_those_of_the_declarations():
+    """`make settings` writes them."""
     assert FILE.read_text(encoding="utf-8") == settings_page()
+    assert commands_page.FILE.read_text(encoding="utf-8") == commands_page.commands_page()
