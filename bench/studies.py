@@ -177,7 +177,7 @@ STUDIES = {
         sets=("trec", "sst2"),
         sizes=(100,),
     ),
-    # Variants that were retired, and their numbers, are in docs/research/defaults.md.
+    # Variants that were retired, and their numbers, are in docs/research/studies/training-techniques.md.
     "techniques": Study(
         "Does a technique of training help, at equal passes of texts?",
         {

@@ -1,4 +1,4 @@
-"""docs/research/papers.md shows what results/ holds."""
+"""The pages of docs/research/papers show what results/ holds."""
 
 import json
 import re
@@ -17,7 +17,13 @@ from salience.papers.table import Results
 from salience.papers.tables import TABLES
 
 HERE = Path(__file__).parents[1]
-PAGE = (HERE / "docs" / "research" / "papers.md").read_text(encoding="utf-8").splitlines()
+FOLDER = HERE / "docs" / "research" / "papers"
+INDEX = FOLDER / "index.md"
+PAGE = [  # the lines of all pages, the index first
+    line
+    for page in (INDEX, *sorted(set(FOLDER.glob("*.md")) - {INDEX}))
+    for line in [*page.read_text(encoding="utf-8").splitlines(), ""]
+]
 OF_STUDIES = {"faithful-training": "faithful_training.py"}  # results that a script of bench/ prints
 # The claims of the mixing papers are printed from the runs of their tables, too.
 RUN = sorted({"claims"} | {file.stem for file in (HERE / "results").glob("*.jsonl")} & {*TABLES, *OF_STUDIES})

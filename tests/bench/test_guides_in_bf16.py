@@ -1,4 +1,4 @@
-"""What guides mixing and what explains is in bf16 what it is in fp32, within bounds of docs/research/benchmarks.md.
+"""Guides of mixing and explanations in bf16 are those in fp32, within the bounds of docs/research/studies/bf16.md.
 
 The model is the packaged one, trained a little. The bounds have two sides: in fp16 the errors would be a third to a
 seventh of those of bf16, and in fp32 there would be none.

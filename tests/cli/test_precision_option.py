@@ -112,7 +112,7 @@ def test_commands_compute_in_it(run, place, salience, tmp_path, monkeypatch):
 
 @pytest.mark.whole
 def test_explanations_in_bf16_rank_words_as_in_fp32(place, salience, tmp_path):
-    """With a fine-tuned MiniLM rank correlations are from 0.94 on (docs/research/benchmarks.md). Occlusion is exact."""
+    """Of a fine-tuned MiniLM: rank correlations from 0.94 on (docs/research/studies/bf16.md). Occlusion is exact."""
     run = tmp_path / "run"
     options = ["--method", "ssmix", "--set", "validation_share=0.2", "--test", place.test, "--output", run]
     assert salience(*place.train(*options)).code == 0

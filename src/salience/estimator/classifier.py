@@ -71,8 +71,8 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         pooling: what the head reads: "cls", "mean", "first" or "auto"; see docs/research/defaults.md.
         trained_layers: encoder layers that are trained, counted from the top, or "all"; 0 is a regression on the
             vectors of the untrained encoder.
-        effort: "quick", "normal" or "best", accuracy for time; see docs/research/defaults.md. None is "normal" with mean
-            pooling, one label a text and less than 2,000 texts.
+        effort: "quick", "normal" or "best", accuracy for time; see docs/research/defaults.md. None is "normal" with
+            mean pooling, one label a text and less than 2,000 texts.
         head_rate: learning rate of the head, as a multiple of that of the encoder. None is 10 with mean
             pooling, else 1.
         max_length: number of tokens that are read at once.

@@ -60,7 +60,8 @@ UNKNOWN_WORDS = 0.05  # share of words without tokens of their own, such as the 
 TOLD_BY = 100  # texts that are looked at, and words that are needed
 MUCH = 2e9  # bytes that the activations of a step take, from which on a line tells them
 LETTERS = 0.8  # least share of letters in a word that counts
-BETTER = "sentence-transformers/all-mpnet-base-v2"  # than the packaged encoder, by the studies of docs/research/defaults.md
+# Better than the packaged encoder, by docs/research/studies/larger-encoders.md.
+BETTER = "sentence-transformers/all-mpnet-base-v2"
 RESOLVING_ROWS = 256  # training rows on which a method chooses what it leaves open
 
 

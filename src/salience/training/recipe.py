@@ -47,7 +47,8 @@ class Effort:
     head: str
 
 
-# Points on the frontier of accuracy and time, with steps as of `default_steps`; docs/research/defaults.md has the measurement.
+# Points on the frontier of accuracy and time, with steps as of `default_steps`, measured in
+# docs/research/studies/depth-and-steps.md.
 EFFORTS = {
     "quick": Effort(1 / 8, 4, 8, "logistic"),
     "normal": Effort(1 / 4, 2, 8, "logistic"),
@@ -56,7 +57,8 @@ EFFORTS = {
 # Of a student, which makes `PASSES` over the texts of its teacher; docs/guides/distill.md has the measurement.
 TAUGHT, PASSES = Effort(1, 2, 16, "trained"), 2
 FEW_CLASSES = 5  # up to which the head alone is penalised as a head is before training
-CONTRAST = 0.6  # weight of the contrastive loss where the head reads a mean; docs/research/defaults.md has the measurement
+# Weight of the contrastive loss where the head reads a mean; docs/research/studies/losses-and-mixing.md measures it.
+CONTRAST = 0.6
 # What stands in the place of a method for the reference rows of a comparison, which train no model.
 REFERENCES = {
     "majority": "the shares of the classes in the labelled rows",
@@ -225,7 +227,8 @@ class DataSettings:
 def default_steps(rows: int, classes: int, batch_size: int) -> int:
     """The number of steps follows the data: 100 / sqrt(rows of a class) epochs, at least 3 and at most 60.
 
-    Few rows a class need to be seen often, and 77 classes need more steps than 6; docs/research/defaults.md has measurements.
+    Few rows a class need to be seen often, and 77 classes need more steps than 6;
+    docs/research/studies/depth-and-steps.md has measurements.
     """
     epochs = min(max(100 / math.sqrt(rows / classes), 3), 60)
     return max(1, round(epochs * rows / batch_size))
@@ -237,7 +240,7 @@ def default_rates(width: int | None, mean: bool = False) -> tuple[float, float]:
     5e-5 for an encoder of width 768, as BERT's authors advise; narrower models need larger steps. Models over words
     are trained from scratch and have no width here; their rate is that of a width of 100. An encoder whose mean the
     head reads learns at a quarter of the rate, and the head at ten times that: the means are sentence vectors that
-    many texts have made, and few labels spoil them. docs/research/defaults.md has the measurement.
+    many texts have made, and few labels spoil them. docs/research/studies/learning-rates.md has the measurement.
     """
     rate = 5e-5 * (768 / (100 if width is None else width)) ** 2
     return (rate / 4, 10.0) if mean else (rate, 1.0)
@@ -443,7 +446,8 @@ class Recipe(DataSettings):
     def strength_alone(self, classes: int, several: bool) -> float:
         """C of the regression that is the head alone: with more classes, each probability follows its weights less.
 
-        docs/research/defaults.md has the measurement; with several labels a text, and with descriptions, it was not measured.
+        docs/research/studies/head-strength.md has the measurement; with several labels a text, and with descriptions,
+        it was not measured.
         """
         many = classes > FEW_CLASSES and not several and self.label_descriptions is None
         return classes / 2 if many else 1.0
