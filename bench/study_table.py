@@ -121,14 +121,23 @@ def table(runs: pd.DataFrame, baseline: str, scores: list[str]) -> str:
     return "\n".join(lines)
 
 
+def shared(runs: pd.DataFrame) -> pd.DataFrame:
+    """The runs of one size, of the seeds that every variant of a set has: means over others are of other rows."""
+    of_seed = runs.groupby(KEY)["method"].transform("nunique")
+    return runs[of_seed == runs.groupby("data")["method"].transform("nunique")]
+
+
 def means(runs: pd.DataFrame, score: str) -> str:
-    """The mean of a score over the runs of each variant, size and set, in Markdown; a variant may lack a set."""
+    """The mean of a score over the `shared` runs of each variant, size and set, in Markdown; some lack a set."""
     digits = 1 if score in PERCENT else 3
     sets = list(dict.fromkeys(runs["data"]))
     lines = [f"| rows | {score} | {' | '.join(sets)} |", "|---" * (2 + len(sets)) + "|"]
     for size, of_size in runs.groupby("size"):
+        kept = shared(of_size)
+        samples = kept.drop_duplicates(KEY)["data"].value_counts()
+        lines.append(f"| {size} | samples | {' | '.join(str(samples.get(name, 0)) for name in sets)} |")
         for method in dict.fromkeys(of_size["method"]):
-            of_sets = of_size[of_size["method"] == method].groupby("data")[score].mean()
+            of_sets = kept[kept["method"] == method].groupby("data")[score].mean()
             cells = [f"{of_sets[name]:.{digits}f}" if name in of_sets else "-" for name in sets]
             lines.append(f"| {size} | {method} | {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -145,7 +154,11 @@ def main() -> None:
     parser.add_argument(
         "--scores", nargs="+", default=["accuracy", "log_loss", "equal_mass_calibration_error", "seconds"]
     )
-    parser.add_argument("--means", action="store_true", help="the mean scores of each set in place of differences")
+    parser.add_argument(
+        "--means",
+        action="store_true",
+        help="the mean scores of each set, over the seeds that all variants of it have, in place of differences",
+    )
     options = parser.parse_args()
     runs = runs_in(options.runs)
     if options.sets:
