@@ -40,7 +40,7 @@ from salience.report.pictures import save
 from salience.settings import name_and_options
 from salience.training.recipe import default_steps
 
-SIZES = (50, 200, 1000)  # training rows, beside all rows of the small sets
+SIZES = (50, 200, 500, 1000)  # training rows, beside all rows of the small sets
 ALL = 10_000  # stands for all training rows of a small set
 SMALL = {"rte": 2490, "mrpc": 3668, "trec": 5452, "trec-fine": 5452}  # sets that are trained on whole, and their rows
 BUDGET = 1000  # runs in all
