@@ -44,7 +44,7 @@ from salience.work import doing
 LIMIT = 50_000_000  # characters of texts that are kept: some hundreds of megabytes at most
 _kept: OrderedDict[tuple, tuple[Part, int]] = OrderedDict()  # what was read, with its number of characters
 NAMES = "names"  # in place of a file of descriptions: the names of the labels
-# Rows of a label, on average, with which descriptions gained something in the study of docs/guides/few-labels.md.
+# Rows of a label, on average, with which descriptions gained something in docs/research/studies/label-descriptions.md.
 FEW = 10
 
 

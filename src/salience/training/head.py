@@ -59,7 +59,7 @@ MOST = 10_000  # texts that the regression is fitted on: with as many, more of t
 # Of cosines in logits, as in the loss of sentence-transformers for such encoders. No label depends on it.
 SCALE = 20.0
 # What a cosine with the descriptions of a label may count in logits before any row is known, and of how many rows the
-# best of them is chosen: with more rows it changes little (docs/guides/few-labels.md).
+# best of them is chosen: with more rows it changes little (docs/research/studies/label-descriptions.md).
 LEANINGS, LEANING_ROWS = (0.0, 5.0, 10.0, SCALE), 500
 
 
