@@ -324,7 +324,8 @@ def needed_memory(plan: Plan, model: PreTrainedModel, training: Encoded, kept: i
 def foreign_language(tokenizer: Any, texts: Texts) -> str | None:
     """A line that says so, if texts are in another language than the vocabulary of their encoder was made for.
 
-    A vocabulary of one language divides words of others into more tokens. docs/guides/languages-and-encoders.md has the measurement.
+    A vocabulary of one language divides words of others into more tokens. docs/research/studies/languages.md has the
+    measurement.
     """
     words = (text[start:end] for text in texts.texts[:TOLD_BY] for start, end in word_spans(text))
     plain = [word for word in words if sum(map(str.isalpha, word)) >= LETTERS * len(word)][:10_000]
