@@ -43,5 +43,5 @@ buildah run --network host "$container" -- whoami
 buildah run --network host "$container" -- \
     python -c "from urllib.request import urlopen; print(urlopen('http://127.0.0.1:8000/health').status)"
 python3 -c 'import json, sys; print(json.dumps({"texts": [sys.argv[1]]}))' "$text" |
-    curl --silent --json @- http://127.0.0.1:8000/predict
+    curl --silent --data @- http://127.0.0.1:8000/predict
 echo

@@ -13,7 +13,7 @@ shown cut -d, -f3 <(tail -n 3 of-run.csv) <(tail -n 3 of-export.csv)
 (cd exported && exec python -m uvicorn serve:app --port 8765 --log-level warning) &
 trap 'kill $!' EXIT
 until curl --silent --fail --output health.json http://127.0.0.1:8765/health; do sleep 1; done
-shown curl --silent --json '{"texts": ["Somebody has my card number", "Where is my new card?"]}' \
+shown curl --silent --data '{"texts": ["Somebody has my card number", "Where is my new card?"]}' \
     http://127.0.0.1:8765/predict
-shown curl --silent --json '{"text": "Where is my new card?"}' http://127.0.0.1:8765/predict
-shown curl --silent --json '{"texts": [' http://127.0.0.1:8765/predict
+shown curl --silent --data '{"text": "Where is my new card?"}' http://127.0.0.1:8765/predict
+shown curl --silent --data '{"texts": [' http://127.0.0.1:8765/predict
