@@ -20,7 +20,7 @@ from salience.explainers.explain import explain_classes
 from salience.explainers.explanation import Explanation
 from salience.explainers.integrated import IntegratedGradients
 
-POINTS = 2  # of integrated gradients; docs/concepts/report.md has the measurement
+POINTS = 2  # of integrated gradients; measured in docs/research/studies/explanations.md
 RULE = (
     "Three kinds of texts take turns: those whose given label is the most improbable, those with a word that gives a "
     "label away, and those whose two most probable labels are the closest, or of several labels one to its threshold."

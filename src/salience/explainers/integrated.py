@@ -21,7 +21,7 @@ class IntegratedGradients(WithLogits):
     x is the output of the embedding block, and the baseline x0 the same with word embeddings of zeros. The scores of a
     text sum to ln p(class) of the text minus that of the baseline, up to the error of the numerical integration. With
     32 points it is about a fifth of the sum for a trained MiniLM, and more where the norm of the embeddings has no
-    bias, as in ModernBERT: see docs/concepts/explanations.md.
+    bias, as in ModernBERT: see docs/research/studies/explanations.md.
     """
 
     steps: int = 32  # points of the midpoint rule

@@ -62,7 +62,7 @@ from salience.scores.thresholds import Curve, cross_thresholds
 
 MANY_CLASSES = 25  # classes from which on a table is folded
 MATRIX, PAIRS = 20, 20  # classes of a confusion matrix at most; pairs that are shown in place of a larger one
-POINTS = 2  # of integrated gradients, for the words of classes; docs/concepts/report.md has the measurement
+POINTS = 2  # of integrated gradients, for the words of classes; measured in docs/research/studies/explanations.md
 SHOWN, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
 # Not gradient x input: where a model is certain, the gradient at the text is nearly 0, and its signs are noise.
 OF_ERRORS, OF_WORDS = "gradient", "integrated-gradients"
