@@ -2,9 +2,9 @@
 
 A classifier gives every text a label, also a text of none of its classes, and often with a high probability. What
 tells such a text is its distance to the nearest training texts (Sun et al., 2022, arXiv:2204.06507), here by the
-states of the middle layer; docs/concepts/abstaining.md compares the layers. The share of the training texts that are as far
-from the others makes a number from 0 to 1 of it: of new texts like them, about 5 % have 0.05 or less (Bates et al.,
-2023, arXiv:2104.08279, Eq. 2).
+states of the middle layer; docs/research/studies/abstaining.md compares the layers. The share of the training texts
+that are as far from the others makes a number from 0 to 1 of it: of new texts like them, about 5 % have 0.05 or less
+(Bates et al., 2023, arXiv:2104.08279, Eq. 2).
 """
 
 from __future__ import annotations

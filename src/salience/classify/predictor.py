@@ -195,8 +195,8 @@ class Predictor:
     A predictor is called with a mapping from names to columns of one length: lists, arrays, or a pandas frame. This is
     the batch of `ray.data.Dataset.map_batches`, and what Spark's `mapInPandas` gives. It returns the same columns and,
     behind them, `predicted`, `probability`, and `probability_LABEL` for every label; with a run of `salience train`
-    also `familiarity`, see docs/concepts/abstaining.md. Rows without a text keep their place: their label is None and their
-    probabilities are NaN.
+    also `familiarity`, see docs/guides/thresholds.md. Rows without a text keep their place: their label is None and
+    their probabilities are NaN.
 
     It can be pickled. Only its settings are sent; each process loads the model once, when it is first needed, from a
     folder that all machines see.
@@ -215,7 +215,7 @@ class Predictor:
             are the probabilities from which on labels are predicted; `predicted` then holds lists as JSON. With
             "spam=0.25", the label spam is predicted from 0.25 on, and elsewhere the most probable one of the others;
             where a text can have several labels, the others keep their thresholds.
-        sets: adds `label_set`, sets that hold the right label with this probability; see docs/concepts/abstaining.md.
+        sets: adds `label_set`, sets that hold the right label with this probability; see docs/guides/thresholds.md.
 
     Raises:
         InputError: the precision is unknown, or a threshold does not fit. When it is called: the model cannot be
