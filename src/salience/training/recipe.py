@@ -54,7 +54,7 @@ EFFORTS = {
     "normal": Effort(1 / 4, 2, 8, "logistic"),
     "best": Effort(1, 1, 16, "trained"),
 }
-# Of a student, which makes `PASSES` over the texts of its teacher; docs/guides/distill.md has the measurement.
+# Of a student, which makes `PASSES` over the texts of its teacher; measured in docs/research/studies/distilling.md.
 TAUGHT, PASSES = Effort(1, 2, 16, "trained"), 2
 FEW_CLASSES = 5  # up to which the head alone is penalised as a head is before training
 # Weight of the contrastive loss where the head reads a mean; docs/research/studies/losses-and-mixing.md measures it.
