@@ -1,6 +1,6 @@
 """Losses and mixtures of a training step that read which words are marked; `bench/marks.py` compares them.
 
-`salience train --marks` has none of them: docs/guides/correct.md says what they gave.
+`salience train --marks` has none of them: docs/research/studies/marks.md says what they gave.
 """
 
 from __future__ import annotations

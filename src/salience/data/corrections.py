@@ -9,7 +9,7 @@
 Words that several texts ignore are taken out of all in place of that: a shortcut stands in more texts than a
 person looks at.
 
-docs/guides/correct.md compares them with other uses of the same marks.
+docs/research/studies/marks.md compares them with other uses of the same marks.
 """
 
 from __future__ import annotations
