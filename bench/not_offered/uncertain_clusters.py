@@ -1,7 +1,7 @@
 """One text of each cluster of the most uncertain texts: weighted k-means.
 
 Zhdanov (2019), Diverse mini-batch Active Learning, arXiv:1901.05954. It was the default of `salience suggest` until
-facility location, which also knows the labelled texts, was better (`docs/guides/which-texts-next.md`).
+facility location, which also knows the labelled texts, was better (`docs/research/studies/which-texts-next.md`).
 """
 
 from __future__ import annotations

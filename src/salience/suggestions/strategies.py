@@ -1,6 +1,6 @@
 """The strategies that `salience suggest` offers: those that were better than random choice in `bench/suggest.py`.
 
-docs/guides/which-texts-next.md has the measurement, and the strategies that were not.
+docs/research/studies/which-texts-next.md has the measurement, and the strategies that were not.
 """
 
 from __future__ import annotations
