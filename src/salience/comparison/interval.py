@@ -16,8 +16,8 @@ On other data sets, the means of the S sets vary by everything, so that the inte
 freedom. It is not narrower than the one on these data sets, for which a set with a single draw is taken to vary by
 draws as the mean of the others does.
 
-docs/concepts/statistics.md says how often this and other intervals cover the true difference. `bench/interval_coverage.py`
-measures it.
+docs/research/studies/statistics.md says how often this and other intervals cover the true difference, as
+`bench/interval_coverage.py` measures it.
 """
 
 from __future__ import annotations
