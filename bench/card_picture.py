@@ -1,6 +1,6 @@
 """The picture of README: the verdict of a run, three heat maps and its confusions, taken from its report in Chromium.
 
-    python bench/card_picture.py runs/demo/report.html docs/pictures/card.png
+python bench/card_picture.py runs/demo/report.html docs/pictures/card.png
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python bench/frontier.py --data-dir DATA --larger sentence-transformers/all-mpnet-base-v2
     python bench/frontier.py --show --picture docs/pictures/frontier
 
-The seconds are those of the processor, on one thread, for all that `fit` does: the model is loaded, texts are tokenized
-and encoded, and the classifier is trained. Imports, the estimate and the report are not counted. The rows to train on
-and 1,000 to test on are of the training files. Every run is a line of OUTPUT, and is not made again. SetFit's time is
-that of `--effort best` times the ratio of both in results/studies/default.csv, where they ran side by side; its
+The seconds are those of the processor, on one thread, for all that `fit` does: the model is loaded, texts are
+tokenized and encoded, and the classifier is trained. Imports, the estimate and the report are not counted. The rows to
+train on and 1,000 to test on are of the training files. Every run is a line of OUTPUT, and is not made again. SetFit's
+time is that of `--effort best` times the ratio of both in results/studies/default.csv, where they ran side by side. Its
 accuracy is from there too, on the same rows.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from math import log10
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -26,7 +27,7 @@ from matplotlib.axes import Axes
 from development import development_set, drawn, rows_of
 from salience import SalienceClassifier
 from salience.data.texts import Texts
-from salience.report.pictures import COLOURS, HoverTexts, save
+from salience.report.pictures import COLOURS, HoverTexts, Marks, save
 from salience.training.baselines import tfidf_probabilities
 
 ROWS = 100
@@ -41,6 +42,8 @@ CHOICES: dict[str, dict[str, Any]] = {
     "larger encoder, upper half": {"trained_layers": 6},
 }
 SETFIT = "SetFit"
+ABOVE: dict[str, Any] = {"xytext": (0, 5), "ha": "right", "va": "bottom"}  # where the name of a choice hides no other
+BELOW: dict[str, Any] = {"xytext": (-12, -9), "ha": "left", "va": "top"}
 
 
 def main() -> None:
@@ -106,25 +109,25 @@ def with_setfit(runs: pd.DataFrame, beside: pd.DataFrame) -> pd.DataFrame:
         own = of_size[of_size["data"] == name].groupby("method")[["accuracy", "seconds"]].mean()
         if {"setfit", "default"} <= {*own.index} and (name, "best") in means.index:
             ratio = own.loc["setfit", "seconds"] / own.loc["default", "seconds"]
-            means.loc[(name, SETFIT), :] = 100 * own.loc["setfit", "accuracy"], ratio * means.loc[(name, "best"), "seconds"]
+            means.loc[(name, SETFIT), :] = own.loc["setfit", "accuracy"], ratio * means.loc[(name, "best"), "seconds"]
     return means.sort_values(["set", "seconds"])
 
 
 def draw(axes: np.ndarray, means: pd.DataFrame) -> HoverTexts:
     """A panel a set."""
-    texts: HoverTexts = {}
-    panel: Axes
-    for panel, (name, title) in zip(np.atleast_1d(axes), TITLES.items(), strict=True):
-        for (choice, found), marker in zip(means.loc[name].iterrows(), strict=False):
-            colour = COLOURS[1] if choice == SETFIT else COLOURS[2] if str(choice).startswith("larger") else COLOURS[0]
-            (line,) = panel.plot([found["seconds"]], [found["accuracy"]], "o", color=colour)
-            panel.annotate(f"{choice}", (found["seconds"], found["accuracy"]), (4, 4), textcoords="offset points",
-                           fontsize="x-small")  # fmt: skip
-            texts = {**texts, line: [f"{choice}: {found['accuracy']:.1f} % in {found['seconds']:.0f} s"]}
-        panel.set_xscale("log")
-        panel.set(xlim=(0.05, 2000), xlabel="seconds of one processor core")
+    texts: dict[Marks, list[str]] = {}
+    panels: list[Axes] = list(axes)
+    for panel, (name, title) in zip(panels, TITLES.items(), strict=True):
+        for choice, accuracy, seconds in means.loc[name].itertuples():
+            colour = COLOURS[1] if choice == SETFIT else COLOURS[2] if choice.startswith("larger") else COLOURS[0]
+            (line,) = panel.plot([log10(seconds)], [accuracy], "o", color=colour)
+            place = ABOVE if choice in ("head alone", "normal", "best", SETFIT) else BELOW
+            panel.annotate(choice, (log10(seconds), accuracy), textcoords="offset points", fontsize="x-small", **place)
+            texts[line] = [f"{choice}: {accuracy:.1f} % in {seconds:.0f} s"]
+        panel.set(xlim=(-1.3, 3), ylim=(55, 94), xlabel="processor seconds")
+        panel.set_xticks(range(-1, 4), labels=["0.1", "1", "10", "100", "1,000"])
         panel.set_title(title, fontsize="small")
-    np.atleast_1d(axes)[0].set_ylabel("accuracy in %")
+    panels[0].set_ylabel("accuracy in %")
     return texts
 
 
