@@ -6,7 +6,7 @@
 The seconds are those of the processor, on one thread, for all that `fit` does: the model is loaded, texts are
 tokenized and encoded, and the classifier is trained. Imports, the estimate and the report are not counted. The rows to
 train on and 1,000 to test on are of the training files. Every run is a line of OUTPUT, and is not made again. SetFit's
-time is that of `--effort best` times the ratio of both in results/studies/default.csv, where they ran side by side. Its
+time is that of `--effort best` times the ratio of both in results/studies/default.csv, where they ran together. Its
 accuracy is from there too, on the same rows.
 """
 

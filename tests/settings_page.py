@@ -17,7 +17,7 @@ PAGE = """# Settings
 What a run depends on is its recipe: the settings below, with the values that each can have. Those that people need
 first are options of `salience train` and `salience compare`, too. Every setting can be given as `--set NAME=VALUE`, or
 as a line `NAME: VALUE` of the file that `--config` names. The command line goes before the file. A run keeps its
-recipe in `recipe.yaml`, which `--config` reads. `SalienceClassifier` has arguments of the same names, for a part of them.
+recipe in `recipe.yaml`, which `--config` reads. Some of them are arguments of `SalienceClassifier`.
 
 This page is made from the declarations of the settings: `make settings` writes it.
 

@@ -1,5 +1,5 @@
-"""Every promise of docs/concepts/guarantees.md names the tests that hold it, which are there, and the page says what runs them:
-`make test`, `make test-all` where all of them are `whole`, or "both" where some are.
+"""Every promise of docs/concepts/guarantees.md names the tests that hold it, which are there, and the page says what
+runs them: `make test`, `make test-all` where all of them are `whole`, or "both" where some are.
 
 `python tests/test_guarantees.py` writes the last column anew.
 """
