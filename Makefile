@@ -60,7 +60,7 @@ docs: .venv-docs/installed
 # The reference is read from the source: the package and torch are not needed.
 .venv-docs/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-docs
-	.venv-docs/bin/pip install $(PIP_FLAGS) 'mkdocs-material>=9.6,<10' 'mkdocstrings[python]>=0.30' ruff
+	.venv-docs/bin/pip install $(PIP_FLAGS) 'mkdocs-material>=9.6,<10' 'mkdocstrings[python]>=0.30' mkdocs-jupyter ruff
 	touch $@
 
 test-faults: setup

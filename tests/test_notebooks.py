@@ -12,7 +12,7 @@ import pytest
 import families
 from documents import ROOT
 
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 # What makes a notebook slow, and what stands in its place here.
 QUICK = {'"minilm"': '"tiny"', "steps=40": "steps=2", "EPOCHS = 60": "EPOCHS = 10", "[:200]": "[:20]", "[:30]": "[:4]"}
 

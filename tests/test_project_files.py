@@ -50,7 +50,8 @@ def pages_in(entry) -> list[str]:
 def test_every_page_of_the_documents_is_in_the_navigation_once():
     listed = pages_in(yaml.load(read("mkdocs.yml"), Loader)["nav"])
     docs = ROOT / "docs"
-    assert sorted(listed) == sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md"))
+    pages = (*docs.rglob("*.md"), *docs.rglob("*.ipynb"))
+    assert sorted(listed) == sorted(page.relative_to(docs).as_posix() for page in pages)
 
 
 def test_the_reference_has_every_public_name_once():
