@@ -12,9 +12,10 @@ Checks, error messages and command-line options are made from the declarations; 
 
 from __future__ import annotations
 
+import json
 import re
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from numbers import Integral, Real
@@ -190,6 +191,13 @@ def name_and_options(text: str, option: str = "--method") -> tuple[str, dict[str
     """`"dropmix-g:ratio=0.3,alpha=1"` as `("dropmix-g", {"ratio": 0.3, "alpha": 1})`."""
     name, colon, assignments = text.partition(":")
     return name, assigned(f"{option} {name}:", comma_separated(assignments) if colon else None)
+
+
+def with_options(name: str, options: Mapping[str, Any]) -> str:
+    """`("dropmix-g", {"ratio": 0.3})` as `"dropmix-g:ratio=0.3"`, which `name_and_options` reads."""
+    # Values are in YAML without spaces: true, null, [2,32].
+    shown = [f"{each}=" + json.dumps(value, separators=(",", ":")).strip('"') for each, value in options.items()]
+    return name + (f":{','.join(shown)}" if options else "")
 
 
 def several_with_options(text: str) -> list[str]:

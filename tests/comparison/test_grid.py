@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from salience.cli.compare import METHODS
 from salience.comparison.grid import (
     Condition,
     Grid,
@@ -15,6 +16,7 @@ from salience.comparison.grid import (
 )
 from salience.errors import InputError
 from salience.mixing.ssmix import SSMix
+from salience.settings import several_with_options
 from salience.training.recipe import Recipe
 
 BASE = Recipe("a.csv", test="b.csv")
@@ -37,12 +39,22 @@ def test_methods_are_named_with_their_options():
     assert named["ssmix:window=0.3"].method_options == {"window": 0.3}
 
 
+def test_the_default_is_what_train_does_with_mean_pooling_against_training_without_mixing():
+    plain, own = method_variants(BASE, several_with_options(METHODS)).values()
+    plan = BASE.resolved(
+        100, 2, 384, several=False, validated=False, pooling="mean", head_start="logistic", max_length=512,
+        precision="fp32",
+    )  # fmt: skip
+    assert plain.method == "plain"
+    assert (own.method, own.method_options) == (plan.method, plan.method_options)
+
+
 @pytest.mark.parametrize(
     ("read", "said"),
     [
         (lambda: sizes_of("ten"), ("--sizes ten", "or all")),
         (lambda: sizes_of("0"), ("--sizes 0",)),
-        (lambda: sizes_of("12,12"), ("--sizes 12,12", "twice")),
+        (lambda: sizes_of("12,12"), ("--sizes 12,12", "each size once")),
         (lambda: method_variants(BASE, ["ssmix"]), ("--methods ssmix", "at least two")),
         (lambda: method_variants(BASE, ["plain", "plain"]), ("two different methods",)),
         (lambda: method_variants(BASE, ["plain", "smix"]), ("smix", "ssmix")),
@@ -69,7 +81,7 @@ def test_methods_are_named_with_their_options():
         (lambda: gridded(seeds=[1, 1]), ("--seeds", "two")),
         (lambda: gridded(models=["one/tiny", "two/tiny"]), ("--models one/tiny,two/tiny", "same name")),
         (lambda: gridded(methods={"lr:1": {}, "lr-1": {"steps": 2}}), ('"lr:1" and "lr-1"', "folder")),
-        (lambda: gridded(calibrate=True), ("plain: calibrate=True", "leave out")),
+        (lambda: gridded(calibrate=True), ("plain: calibrate=True", "leave it out")),
         (lambda: gridded(methods=["plain", "tf-idf:window=2"]), ("tf-idf", "window")),
     ],
 )  # fmt: skip

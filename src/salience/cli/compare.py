@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from salience.comparison.comparison import Comparison
 
 COMPARED, MEASURED = "Compared", "Measured"  # further groups of the help
+METHODS = "plain,senmixup:alpha=1"  # without mixing, and what `train` does by itself with mean pooling
 
 
 def compare(
@@ -33,21 +34,21 @@ def compare(
     empty_label: options.EmptyLabel = None,
     encoding: options.DataEncoding = None,
     bad_rows: options.BadRows = None,
-    methods: Annotated[str | None, option("The first is the baseline.  [default: plain,ssmix]", COMPARED)] = None,
+    methods: Annotated[str | None, option(f"First is the baseline.  [default: {METHODS}]", COMPARED)] = None,
     variants: Annotated[
-        Path | None, option("In place of them, yaml of NAME: {SETTING: VALUE}.", COMPARED, "FILE")
+        Path | None, option("Instead of methods, yaml of NAME: {SETTING: VALUE}.", COMPARED, "FILE")
     ] = None,
-    models: Annotated[str | None, option("Several, by commas, in place of --model.", COMPARED)] = None,
+    models: Annotated[str | None, option("Several encoders, separated by commas.", COMPARED)] = None,
     seeds: Annotated[str, option("Each trains every method.", COMPARED)] = "0,1,2,3,4",
-    sizes: Annotated[str | None, option("Labelled rows, as 50,100,all.  [default: all]", COMPARED)] = None,
-    budget: Annotated[str, option("Spent alike: passes, time or steps.", COMPARED)] = "passes",
+    sizes: Annotated[str | None, option("Numbers of labelled rows: 50,100,all.  [default: all]", COMPARED)] = None,
+    budget: Annotated[str, option("Equal compute: passes, time or steps.", COMPARED)] = "passes",
     references: Annotated[str, option("none, or of majority,tf-idf,frozen.", COMPARED)] = "default",
     faithfulness: Annotated[
-        bool, option("Also that of explanations of 200 texts.", MEASURED, name="--faithfulness")
+        bool, option("Also test the explanations of 200 texts.", MEASURED, name="--faithfulness")
     ] = False,
     heat_maps: Annotated[bool, option("Show disputed texts.", MEASURED)] = True,
     model: Annotated[str | None, of_recipe("minilm, a folder or a hub name.  [default: minilm]", TRAINING)] = None,
-    steps: Annotated[int | None, of_recipe("Of the first method.  [default: by the data]", TRAINING)] = None,
+    steps: Annotated[int | None, of_recipe("Steps of the first method.  [default: by the data]", TRAINING)] = None,
     precision: options.TrainingPrecision = None,
     device: options.TrainingDevice = None,
     set_: options.Set = None,
@@ -58,13 +59,11 @@ def compare(
     output: Annotated[Path | None, option("A stopped comparison goes on in its folder.", OUTPUT, "FOLDER")] = None,
     report_to: options.ReportTo = None,
 ) -> None:
-    """Train methods over several seeds and test whether they differ beyond chance."""
+    """Train methods over several seeds and test whether their scores differ."""
     settings = merged(read_config(config), with_assigned(settings_in(locals()), set_))
     if methods is not None and variants is not None:
         raise InputError("name what is compared either with --methods or with --variants, not both")
-    compared = (
-        several_with_options(methods or "plain,ssmix") if variants is None else read_config(variants, "--variants")
-    )
+    compared = several_with_options(methods or METHODS) if variants is None else read_config(variants, "--variants")
     sets = read_config(data_sets, "--data-sets")
 
     from salience.processes import importing, part_of

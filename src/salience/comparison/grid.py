@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 from salience.errors import InputError, listed, quoted, unknown
 from salience.mixing.choosing import choose_method, written_method
 from salience.runs.retired import without_retired
-from salience.settings import name_and_options
+from salience.settings import name_and_options, with_options
 from salience.training.prepare import check_machine
 from salience.training.recipe import REFERENCES, Recipe
 from salience.training.references import is_reference
@@ -43,7 +42,7 @@ OWNERS: dict[str, dict[str, Any]] = {
 class Condition:
     """What the runs that are compared with each other have in common: the names of data set and model, and a size.
 
-    The size is the number of labelled rows that each seed draws; None for all.
+    The size is the number of labelled rows that each seed samples; None for all.
     """
 
     data: str
@@ -61,8 +60,8 @@ class Grid:
     Args:
         recipes: name of a method in tables to its recipe, the baseline first. Their data, model and size are used
             where the axes below are left empty.
-        seeds: the seeds. Each draws other rows if there is a size; otherwise all train on all rows, but for those that
-            a seed holds out for validation.
+        seeds: the seeds. With a size, each trains on its own sample of the rows; otherwise all train on all rows, but
+            for those that a seed holds out for validation.
         sizes: numbers of labelled rows; None stands for all.
         models: names of models.
         data_sets: name of a data set to those of its settings that differ from the recipes': `OF_DATA`.
@@ -140,8 +139,8 @@ def grid_of(
         for setting in OF_ESTIMATE:
             if (value := getattr(recipe, setting)) not in (None, "none", False):
                 raise InputError(
-                    f"{name}: {setting}={value} has no effect in a comparison, whose models are measured on test "
-                    f"rows: leave out {setting}"
+                    f"{name}: {setting}={value} has no effect in a comparison, which measures on test rows: leave it "
+                    "out"
                 )
     recipes = {name: replace(recipe, estimate=None) for name, recipe in recipes.items()}
     baseline = next(iter(recipes.values()))
@@ -177,14 +176,11 @@ def method_variants(base: Recipe, methods: Sequence[Any]) -> dict[str, Recipe]:
             options = base.method_options
         if name not in REFERENCES:
             choose_method(name, options)
-        # Values are in YAML without spaces: true, null, [2,32].
-        shown = [f"{each}=" + json.dumps(value, separators=(",", ":")).strip('"') for each, value in options.items()]
-        title = (name or "default") + (f":{','.join(shown)}" if options else "")
-        recipes[title] = replace(base, method=name, method_options=options)
+        recipes[with_options(name or "default", options)] = replace(base, method=name, method_options=options)
     if len(methods) < 2 or len(recipes) < len(methods):
         raise InputError(
             f"--methods {','.join(map(str, methods))}: name at least two different methods, as in "
-            "--methods plain,ssmix"
+            "--methods plain,senmixup:alpha=1"
         )
     if base.method_options and all(recipe.method != base.method for recipe in recipes.values()):
         raise InputError(
@@ -250,7 +246,7 @@ def sizes_of(text: str) -> list[int | None]:
     """`50,100,all` as numbers of rows; None stands for all."""
     parts = [part.strip() for part in text.split(",")]
     if len(set(parts)) < len(parts):
-        raise InputError(f"--sizes {text}: a size stands there twice")
+        raise InputError(f"--sizes {text}: name each size once")
     if not all(part == "all" or (part.isdecimal() and int(part)) for part in parts):
         raise InputError(f"--sizes {text}: write numbers of rows, or all, as in --sizes 50,100,all")
     return [None if part == "all" else int(part) for part in parts]
