@@ -21,7 +21,7 @@ class Batch:
         attention_mask: (B, T), 1 for tokens, special tokens included, and 0 for padding.
         segment: (B, T), which part of the input a token belongs to: 0 for special tokens and padding, 1 for the text,
             2 for the second text of a pair. Mixing rules and explainers thus need no special ids of a tokenizer.
-        labels: (B,) long, class numbers, or (B, C) long, 0 and 1, where texts can have several labels; None for texts
+        labels: (B,) long, class numbers, or (B, C) long, 0 and 1, where texts are multi-label; None for texts
             without labels.
         token_type_ids: (B, T), the tokenizer's types of the tokens, 0 on padding, which models that have types read;
             None if the tokenizer gives none.

@@ -50,7 +50,7 @@ def test_the_cluster_writes_what_one_process_writes(suffix, cluster, model, writ
         assert predict(model, data, "--output", tmp_path / f"{name}{suffix}", *options, *more) == 0
         told = capsys.readouterr().err.replace(f"{name}-1-of-2", "OUT").splitlines()
         notes.append("\n".join(line for line in told if not line.startswith("predicting: ")))  # every ten seconds
-    assert notes[0] == notes[1] and "21 of 60 rows have no text" in notes[0] and "rest was cut off" in notes[0]
+    assert notes[0] == notes[1] and "21 of 60 rows have no text" in notes[0] and " texts are cut: " in notes[0]
     by_ray, here = ((tmp_path / f"{name}-1-of-2{suffix}").read_bytes() for name in ("ray", "here"))
     assert by_ray == here
 

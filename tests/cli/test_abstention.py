@@ -64,7 +64,7 @@ def test_a_finished_run_gets_the_thresholds_of_a_training_for_them(run, salience
     metrics = json.loads((run / "metrics.json").read_text())
     (copied / "metrics.json").write_text(json.dumps({**metrics, "abstention": None}))
     answer = salience("thresholds", copied, "--target-precision", "0.7", "--save")
-    assert answer.code == 0 and "predict abstains below thresholds for a precision of 0.7" in answer.out
+    assert answer.code == 0 and "predict abstains to reach a precision of 0.7 (95 % certainty on " in answer.out
     assert json.loads((copied / "metrics.json").read_text()) == metrics
     for name in ("abstention.json", "README.md", "manifest.json", "config.json"):
         assert (copied / name).read_bytes() == (run / name).read_bytes()
@@ -78,7 +78,7 @@ def test_predict_decides_the_test_rows_that_the_run_reports(run, place, salience
     right = sum(row["predicted"] == label for row, (_, label) in zip(rows, TEST, strict=True) if row["predicted"])
     assert found["precision"] == pytest.approx(right / len(decided))
     card = (run / "README.md").read_text()
-    assert "below thresholds for a precision of 0.7" in card and "whose models reach it with 95 % certainty" in card
+    assert "redict abstains to reach a precision of 0.7 (95 % certainty on 90 rows of the estimate)" in card
     assert f"{len(decided)} of 30 test rows are decided" in card
 
 
@@ -106,8 +106,8 @@ def test_undecided_rows_keep_their_best_guess(suffix, strict, place, salience, t
     for row in rows:
         assert bool(row["predicted"]) == (float(row["probability"]) > middle)
         assert row["predicted"] in (None, "", row["most_probable"]) and row["most_probable"]
-    line = f"{len(undecided)} of 30 rows are undecided: their probability is not above the threshold of its label"
-    assert line in answer.err and '"most_probable" has their most probable label' in answer.err
+    line = f"{len(undecided)} of 30 rows are undecided, their probability is not above the threshold of its label"
+    assert line in answer.err and 'their most probable label is in "most_probable"' in answer.err
 
 
 def test_all_rows_are_decided_on_request(strict, place, salience):
@@ -124,7 +124,7 @@ def test_a_threshold_of_ones_own(run, place, salience):
         rows = rows_of(salience("predict", model, place.test, "--device", "cpu", "--threshold", "0.6").out)
         assert [bool(row["predicted"]) for row in rows] == [float(row["probability"]) > 0.6 for row in rows]
     answer = salience("predict", run, place.test, "--device", "cpu", "--threshold", "0.9999999")
-    assert "30 of 30 rows are undecided: their probability is not above 1;" in answer.err
+    assert "30 of 30 rows are undecided, their probability is not above 1;" in answer.err
 
 
 def test_rows_without_a_text_are_not_undecided(strict, salience, tmp_path):
@@ -230,9 +230,7 @@ def test_what_the_estimate_does_not_show_is_said_and_nothing_is_decided(place, s
     options = ["--estimate", "folds:2", "--set", "validation_share=0", "--target-precision", "0.9", "--output"]
     answer = salience(*place.train(*options, tmp_path / "run", data=data))
     assert answer.code == 0, answer.err
-    line = (
-        "a precision of 0.9 is out of reach: on 60 rows of the estimate, not even 0.5 can be stated with 95 % certain"
-    )
+    line = "a precision of 0.9 is out of reach: 60 rows of the estimate show not even 0.5 with 95 % certainty"
     assert line in answer.out and "precision of 0.9 is out of reach" in (tmp_path / "run" / "README.md").read_text()
     found = json.loads((tmp_path / "run" / "metrics.json").read_text())["abstention"]
     assert found["reachable"] is None and set(found["thresholds"].values()) == {1.0} and found["precision"] is None

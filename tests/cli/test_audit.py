@@ -184,14 +184,14 @@ def test_words_that_give_labels_away_are_a_file_for_train(audit, place, tmp_path
     assert answer.code == 0, answer.err
     words = list(dict.fromkeys(line["word"] for line in findings_in(folder, "word")))
     assert "evening" in words and read_phrases(folder / "ignore_words.txt") == words
-    said, _, command = answer.out.splitlines()[-1].partition(", then ")
-    assert said == f"words: {folder}/ignore_words.txt; delete those that really decide the label"
+    said, _, command = answer.out.splitlines()[-1].partition(", then run: ")
+    assert said == f"words: {folder}/ignore_words.txt; delete those that rightly decide the label"
     assert shlex.split(command) == [
         "salience", "train", str(data), "--text", "text", "--model", str(place.model), "--device", "cpu",
-        "--ignore-words", f"{folder}/ignore_words.txt",
+        "--ignore-words", f"{folder}/ignore_words.txt", "--output", "runs/<i>it's-without-words",
     ]  # fmt: skip
     page = Content((folder / "audit.html").read_text(encoding="utf-8"))
-    assert command in page.text and "delete from the file each that really decides the label" in page.text
+    assert command in page.text and "Delete from that file each word that rightly decides the label" in page.text
     assert "i" not in page.tags
     plain = write_csv(tmp_path / "plain.csv", [(f"word {row % 7}", "ab"[row % 2]) for row in range(40)])
     answer = audit(plain, "--output", folder, "--overwrite")
@@ -224,7 +224,7 @@ def test_a_planted_word_is_one_by_which_the_classifier_decides(place, audit, dat
 def test_the_estimate_of_a_run_judges_the_labels(place, audit, data, salience, tmp_path):
     assert salience(*place.train("--estimate", "folds:2", "--output", tmp_path / "run", data=data)).code == 0
     answer = audit(data, "--run", tmp_path / "run", "--output", tmp_path / "audit")
-    assert answer.code == 0 and "the estimate of run, of 62 rows" in answer.out, answer.err
+    assert answer.code == 0 and "the estimate of run on 62 rows: accuracy " in answer.out, answer.err
     with np.load(tmp_path / "run" / "out_of_fold.npz") as arrays:
         expected = np.flatnonzero(likely_wrong(arrays["labels"], arrays["probabilities"])) + 1
     assert sorted(line["rows"][0] for line in findings_in(tmp_path / "audit", "label")) == expected.tolist()
@@ -255,7 +255,7 @@ def test_a_run_with_other_labels_is_refused(place, audit, salience, tmp_path):
 def test_a_training_judges_the_labels(audit, data, tmp_path):
     answer = audit(data, "--fine-tune", "--folds", "2", "--output", tmp_path / "audit")
     assert answer.code == 0, answer.err
-    assert "labels checked by models trained by the default recipe (2 folds)" in answer.out
+    assert "labels checked by fine-tuned models, 2-fold cross-validation: accuracy " in answer.out
     assert "model 2 of 2 is trained on 31 rows" in answer.out
 
 
@@ -293,6 +293,6 @@ def test_a_class_of_one_row_is_not_judged_and_few_rows_have_few_folds(audit, tmp
             ("the team", "sport"), ("soup", "food")]  # fmt: skip
     answer = audit(write_csv(tmp_path / "few.csv", rows), "--output", tmp_path / "audit")
     assert answer.code == 0, answer.err
-    assert "3 folds in place of 5: no class has more than 3 rows" in answer.out
+    assert "3 folds instead of 5: no class has more than 3 rows" in answer.out
     assert 'labels that are not checked, because all of their rows are in one fold: "food"' in answer.out
     assert all(line["rows"] != [6] for line in findings_in(tmp_path / "audit", "label"))

@@ -113,15 +113,15 @@ def test_rows_shared_by_training_and_test_are_counted(train, tmp_path):
     test = write_csv(tmp_path / "test.csv", [*ROWS[:4], *labelled_rows(6, seed=9)])
     answer = train(ROWS, "--test", test)
     assert answer.code == 0
-    assert "4 of 10 test rows also stand in" in answer.out
+    assert "4 of 10 test rows are in " in answer.out
 
 
 def test_texts_longer_than_the_model_reads_are_counted(train):
     answer = train([*ROWS, ("very " * 300, "sport")], "--set", "validation_share=0")
     assert answer.code == 0
-    told = "1.6% of the training texts are longer than the 64 tokens read of each; the rest is left out, "
+    told = "1.6% of the training texts are cut: they are longer than 64 tokens, and "
     tokens = sum(2 + len(text.split()) for text, _ in ROWS) + 302  # each word is one
-    assert f"{told}{238 / tokens:.1%} of all tokens: --long windows reads them too" in answer.out
+    assert f"{told}{238 / tokens:.1%} of all tokens are not read; --long windows reads them too" in answer.out
 
 
 def test_a_list_of_labels_among_single_ones_is_refused(train):

@@ -147,7 +147,7 @@ def test_texts_in_dispute_have_heat_maps_of_the_contested_label(out, asked, sali
 
 def test_what_needs_one_label_is_refused_by_name(asked, salience, tmp_path):
     answer = salience(*asked, "--model", "attention:additive", "--output", tmp_path / "out")
-    assert answer.code == 2 and "attention:additive is not available for texts with several labels" in answer.err
+    assert answer.code == 2 and "attention:additive is not available for multi-label texts" in answer.err
     assert answer.err.strip().count("\n") == 0 and not list(tmp_path.glob("out/*-0"))
 
 

@@ -186,7 +186,7 @@ def test_the_report_has_before_and_after(place, corrections, salience, reported,
         shares = [own.pop("a goal"), np.mean([*own.values()])]
         for role, before, share in zip(("decide", "must not count"), ("-", "50 %"), shares, strict=True):
             assert page.rows_of(f"share of the explanation on words that {role}") == [[before, f"{100 * share:.0f} %"]]
-        told = "which has not seen it" if name == "folds" else "which was trained on them"
+        told = "that was trained without it" if name == "folds" else "which was trained on them"
         assert told in page.text
     again = (tmp_path / "folds" / "report.html").read_text()
     assert salience("report", tmp_path / "folds").code == 0

@@ -99,7 +99,7 @@ def test_texts_that_are_cut_are_counted(place, salience, tmp_path):
         output = [] if kind == "terminal" else ["--output", tmp_path / f"out.{kind}"]
         answer = salience("explain", place.model, *texts, "--max-length", "4", "--device", "cpu", *output)
         assert answer.code == 0, answer.err
-        assert "2 of 3 texts are longer than the 4 tokens read of each; the rest was cut off" in answer.err
+        assert "2 of 3 texts are cut: they are longer than 4 tokens" in answer.err
     assert "longer" not in salience("explain", place.model, *texts, "--device", "cpu").err
 
 

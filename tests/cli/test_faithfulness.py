@@ -138,7 +138,13 @@ def test_files_hold_what_evaluate_says(place, data, salience, tmp_path):
     expected = evaluate(own, TEXTS, explainers=("occlusion", "gradient"), **SETTINGS, seed=3)
     found = strictly(folder / "faithfulness.json")
     agrees(found, expected)
-    for part in ("24 texts of data.csv", "that tiny predicts", "judged by the model itself", "5 draws", "5 where 4"):
+    for part in (
+        "24 texts of data.csv",
+        "that tiny predicts",
+        "scored by the model itself",
+        "5 random orders",
+        "5 where removing 4",
+    ):
         assert part in found["about"]
     # On whole texts the model is as right as it is.
     right = np.mean(own.probabilities(own.encode(TEXTS)).argmax(1) == TEXTS.labels)
@@ -268,7 +274,7 @@ def test_another_model_may_judge(place, judge, data, salience, tmp_path):
     expected = evaluate(reader(place.model), TEXTS, judge=reader(judge), **SETTINGS)
     found = strictly(folder / "faithfulness.json")
     agrees(found, expected)
-    assert "judged by other" in found["about"]
+    assert "shortened texts scored by other" in found["about"]
     itself = reader(place.model)
     assert found["rows"][0]["without"] != pytest.approx(evaluate(itself, TEXTS, **SETTINGS)["gradient"].without)
 
@@ -290,7 +296,7 @@ def test_rows_without_a_label_that_is_known_are_left_out(place, salience, tmp_pa
                       *SHORT)  # fmt: skip
     assert answer.code == 0, answer.err
     assert strictly(tmp_path / "run" / "faithfulness.json")["about"].startswith("5 texts of some.csv")
-    assert "some.csv: 1 of 6 texts are left out, whose label is not known" in answer.err
+    assert "some.csv: 1 of 6 texts are left out: the model lacks their label" in answer.err
     assert 'some.csv: 1 row with a label that the model does not know, the first being row 4: "LABEL_9"' in answer.err
 
 
@@ -318,7 +324,7 @@ def test_texts_that_are_cut_are_counted(place, salience, data):
     assert answer.code == 0, answer.err
     cut = sum(len(text.split()) > 4 for text, _ in ROWS)
     assert cut > 0
-    assert f"{cut} of 24 texts are longer than the 6 tokens read of each" in answer.err
+    assert f"{cut} of 24 texts are cut: they are longer than 6 tokens" in answer.err
 
 
 def test_rows_without_a_text_are_counted(place, salience, tmp_path):

@@ -21,7 +21,7 @@ def test_a_table_of_all_methods(salience):
     rows = [line.split()[0] for line in answer.out.splitlines()[1 : 1 + len(METHODS)]]
     assert sorted(rows) == sorted(METHODS)  # one line each, however narrow the test's terminal
     assert "random tokens become [UNK]; the label stays" in answer.out
-    assert "plain training costs 3 F" in answer.out
+    assert "training without mixing costs 3 F" in answer.out
 
 
 def test_a_narrow_terminal_loses_nothing():

@@ -95,20 +95,20 @@ def test_rows_without_a_label_are_learnt_scored_and_compared_if_asked_for(files,
     assert yaml.safe_load((output / "recipe.yaml").read_text())["empty_label"] == "none"
     metrics = metrics_of(output)
     assert metrics["rows"]["test"] == 24 and metrics["left_out"] == {"test": 2}
-    assert "24 test rows; 2 rows without a text or a label left out" in " ".join(answer.out.split())
+    assert "24 test rows; 2 rows without text or label left out" in " ".join(answer.out.split())
     assert salience("predict", output, test, "--output", tmp_path / "out.csv", "--device", "cpu").code == 0
     written = list(csv.DictReader((tmp_path / "out.csv").open()))  # with the separator, and nothing where none applies
     predicted = [[*filter(None, row["predicted"].split("|"))] for row in written[:24]]
     assert predicted == library.load(output, device="cpu").predict([row["text"] for row in written[:24]])
     tested = salience("test", output, test, "--bad-rows", "skip", "--device", "cpu")
-    assert "24 test rows; 2 rows without a text or a label left out" in " ".join(tested.out.split()), tested.err
+    assert "24 test rows; 2 rows without text or label left out" in " ".join(tested.out.split()), tested.err
     other = salience("test", output, test, "--bad-rows", "skip", "--empty-label", "error", "--device", "cpu")
     assert "add --empty-label none" in other.err
     compared = salience(
         "compare", data, *options, "--methods", "plain,ssmix", "--seeds", "0,1", "--model", place.model,
         "--steps", "2", "--references", "none", "--device", "cpu", "--output", tmp_path / "compared",
     )  # fmt: skip
-    assert "24 test rows (2 rows without a text or a label left out)" in " ".join(compared.out.split()), compared.err
+    assert "24 test rows (2 rows without text or label left out)" in " ".join(compared.out.split()), compared.err
 
 
 def test_thresholds_of_the_configuration_are_used_and_checked(trained, files):
@@ -145,7 +145,7 @@ def test_cut_texts_count_with_each_decision_that_is_explained(trained, files, sa
     answer = salience("explain", trained, files[1], "--max-length", "4", "--target", "gold", "--output", output)
     lines = [json.loads(line) for line in output.read_text().splitlines()]
     assert len(lines) > len({line["row"] for line in lines})
-    told = f"{len(lines)} of {len(lines)} decisions are about texts that are longer than the 4 tokens read of each"
+    told = f"{len(lines)} of {len(lines)} decisions are about texts that are cut: longer than 4 tokens"
     assert answer.code == 0 and told in answer.err and f"{len(lines)} decisions explained" in answer.err
 
 
@@ -224,7 +224,7 @@ def test_weights_of_labels_raise_their_probabilities(files, place, salience, tmp
 )
 def test_training_options_that_need_one_label_are_refused(options, named, files, place, salience, tmp_path):
     answer = salience(*place.train(*options, "--output", tmp_path / "run", data=files[0]))
-    assert answer.code == 2 and f"{named} is not available for texts with several labels: " in answer.err
+    assert answer.code == 2 and f"{named} is not available for multi-label texts: " in answer.err
     assert answer.err.strip().count("\n") == 0 and not (tmp_path / "run").exists()
 
 
@@ -242,7 +242,7 @@ def test_commands_that_need_one_label_are_refused(command, trained, files, place
     names = {"RUN": trained, "DATA": files[0], "TEST": files[1]}
     options = ["--output", tmp_path / "out"] if command[0] not in ("predict", "suggest") else []
     answer = salience(*(names.get(each, each) for each in command), *options)
-    assert answer.code == 2 and "several labels" in answer.err, answer.err
+    assert answer.code == 2 and "multi-label" in answer.err, answer.err
     assert not (tmp_path / "out").exists()
 
 

@@ -60,7 +60,7 @@ def test_texts_without_labels_are_enough_for_predicted_labels(several_run, texts
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--metrics", "aopc,accuracy-drop@2"], "metric accuracy-drop@2 has no meaning where a text can have several"),
+        (["--metrics", "aopc,accuracy-drop@2"], "metric accuracy-drop@2 is not available for multi-label texts"),
         (["--target", "fod"], 'unknown --target "fod"; known: food, gold, music, predicted, sport'),
     ],
 )
@@ -72,4 +72,7 @@ def test_refusals(options, said, several_run, several_files, salience, tmp_path)
 
 def test_a_target_is_of_several_labels(run, place, salience):
     answer = salience("faithfulness", run, place.test, *SHORT, "--target", "gold")
-    assert answer.code == 2 and "with one label, metrics are about the predicted class" in answer.err.splitlines()[-1]
+    assert (
+        answer.code == 2
+        and "with one label a text, metrics are about the predicted class" in answer.err.splitlines()[-1]
+    )

@@ -96,12 +96,12 @@ def test_the_reliability_is_before_and_after_the_temperature(several_run, estima
     probabilities, labels, _ = stored(several_run)
     temperature = metrics_of(several_run)["estimate"]["temperature_scaling"]["temperature"]
     before, page = expit(logit(probabilities.astype(float)) * temperature), page_of(several_run)
-    for name, values in (("before the temperature", before), ("after the temperature", probabilities)):
+    for name, values in (("before calibration", before), ("after calibration", probabilities)):
         errors = [SEVERAL_LABELS.calibration_error(values, labels, equal_mass) for equal_mass in (False, True)]
         assert [float(cell) for cell in page.rows_of(name)[0]] == pytest.approx(errors, abs=6e-4)
-    assert f"has a temperature of {temperature:.2f}" in page.text
+    assert f"calibrated by a temperature of {temperature:.2f}" in page.text
     scaling, page = metrics_of(estimated)["estimate"]["temperature_scaling"], page_of(estimated)
-    for name, end in (("before the temperature", ""), ("after the temperature", "_scaled")):
+    for name, end in (("before calibration", ""), ("after calibration", "_scaled")):
         errors = [scaling[f"{each}calibration_error{end}"] for each in ("", "equal_mass_")]
         assert page.rows_of(name)[0] == [f"{error:.3f}" for error in errors]
     assert "Share of the texts that have a label (accuracy) against its probability" in page.text

@@ -31,7 +31,7 @@ def test_the_rows_are_those_of_the_function(several_run, pool, salience, tmp_pat
         answer = salience(*asked, tmp_path / f"next.{suffix}")
         assert answer.code == 0, answer.err
         assert "probabilities" not in answer.err
-        assert f'next: fill in "label", such as {json.dumps(NAMES[:2])}, and append the texts' in answer.err
+        assert f'next: fill in "label", such as {json.dumps(NAMES[:2])}, and add these rows' in answer.err
         lines = (tmp_path / f"next.{suffix}").read_text(encoding="utf-8").splitlines()
         found[suffix] = list(csv.DictReader(lines)) if suffix == "csv" else [json.loads(line) for line in lines]
     assert list(found["csv"][0]) == list(found["jsonl"][0]) == ["text", "rank", "predicted", "label"]
@@ -81,6 +81,6 @@ def test_columns_of_labels_in_the_pool_are_kept(several_run, salience, tmp_path)
     pool = write_csv(tmp_path / "marked.csv", [(text, f"x{n}") for n, text in enumerate(NEW)], ("text", "label"))
     answer = salience("suggest", several_run, pool, "--count", "4")
     assert answer.code == 0, answer.err
-    assert f'labels of {pool} are not read, and kept as they are: "label"' in answer.err
+    assert f'{pool}: the column "label" is ignored and kept as it is' in answer.err
     for row in csv.DictReader(answer.out.splitlines()):
         assert row["label"] == f"x{NEW.index(row['text'])}"

@@ -67,7 +67,7 @@ def test_texts_unlike_the_training_rows_are_told(suffix, place, run, salience, t
     values = np.array([float(value) for value in found if value not in ("", None)])
     assert (values > 0).all() and (values <= 1).all() and (values[-3:] <= 0.05).all()
     assert (values[: len(own)] > 0.05).mean() > 0.9
-    told = f"{(values <= 0.05).sum()} of {len(found)} rows are unlike the training rows, with a familiarity of at most"
+    told = f"{(values <= 0.05).sum()} of {len(found)} rows are unlike the training rows (familiarity 0.05"
     assert told in answer.err
 
 
@@ -160,7 +160,7 @@ def test_long_texts_are_cut_and_counted(place, salience, tmp_path):
     data = write_csv(tmp_path / "long.csv", [("a cup",), ("very " * 400,)], ("text",))
     answer = salience("predict", place.model, data)
     assert answer.code == 0
-    assert "1 of 2 texts are longer than" in answer.err
+    assert "1 of 2 texts are cut: they are longer than" in answer.err
 
 
 def test_pairs_are_read_as_pairs(place, salience, tmp_path):

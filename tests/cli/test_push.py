@@ -227,7 +227,9 @@ def test_rows_that_the_scores_are_of(case):
     assert {each.dataset_type for each in found} == {"me/reviews"} and found[0].metric_value == 0.8123
     assert {each.dataset_split for each in found} == {"validation" if case == "validation" else "train"}
     assert found[2].metric_value == (0.25 if case == "validation" else 0.1)
-    words = "the checkpoint was chosen by these rows" if case == "validation" else "estimated by folds:5"
+    words = (
+        "too high: these rows chose the checkpoint" if case == "validation" else "estimated by 5-fold cross-validation"
+    )
     assert words in found[0].metric_name
 
 

@@ -105,14 +105,16 @@ def test_every_score_is_that_of_the_stored_predictions(kind, runs):
         ]
     check_rows(page, probabilities, labels, names)
     after = ONE_LABEL.cross_scaled(probabilities, labels)
-    for name, values in (("before the temperature", probabilities), ("after the temperature", after)):
+    for name, values in (("before calibration", probabilities), ("after calibration", after)):
         errors = (
             ONE_LABEL.calibration_error(values, labels),
             ONE_LABEL.calibration_error(values, labels, equal_mass=True),
         )
         assert page.rows_of(name)[0] == [f"{error:.3f}" for error in errors]
-    said = {"validation": "by which the checkpoint was chosen"}.get(kind, "which had no part in the training")
-    assert f"The scores are of {len(labels)} " in page.text and said in page.text
+    said = {"validation": "the checkpoint was chosen by the same"}.get(
+        kind, "Expect such scores on new rows like these:"
+    )
+    assert f"{said} {len(labels)} {kind} rows" in page.text
 
 
 def test_without_test_rows_the_scores_are_those_of_the_estimate(runs):
@@ -127,12 +129,12 @@ def test_without_test_rows_the_scores_are_those_of_the_estimate(runs):
     assert own[1] == f"{estimate['macro_f1']:.3f}{low:.3f} to {high:.3f}"
     scaling = estimate["temperature_scaling"]
     names = ("calibration_error", "equal_mass_calibration_error")
-    assert page.rows_of("before the temperature")[0] == [f"{scaling[name]:.3f}" for name in names]
-    assert page.rows_of("after the temperature")[0] == [f"{scaling[f'{name}_scaled']:.3f}" for name in names]
+    assert page.rows_of("before calibration")[0] == [f"{scaling[name]:.3f}" for name in names]
+    assert page.rows_of("after calibration")[0] == [f"{scaling[f'{name}_scaled']:.3f}" for name in names]
     assert estimate["calibrated"]  # so that the scores are those after the temperature
     scaled = ONE_LABEL.cross_scaled(probabilities, labels)
     assert figures(own)[2:] == [f"{log_loss(labels, scaled):.3f}", f"{scaling['calibration_error_scaled']:.3f}"]
-    raw = row_of(page, "models like this one, before the temperature")
+    raw = row_of(page, "models like this one, uncalibrated")
     assert figures(raw)[2:] == [f"{estimate['log_loss']:.3f}", f"{estimate['calibration_error']:.3f}"]
 
 
@@ -141,9 +143,9 @@ def test_a_temperature_in_the_model_is_taken_out_again(runs):
     probabilities, labels, _ = stored(runs("calibrated"))
     temperature = metrics_of(runs("calibrated"))["estimate"]["temperature_scaling"]["temperature"]
     before, page = with_temperature(probabilities, 1 / temperature), page_of(runs("calibrated"))
-    assert page.rows_of("before the temperature")[0][0] == f"{ONE_LABEL.calibration_error(before, labels):.3f}"
-    assert page.rows_of("after the temperature")[0][0] == f"{ONE_LABEL.calibration_error(probabilities, labels):.3f}"
-    assert "30 test rows" in page.text and f"has a temperature of {temperature:.2f}" in page.text
+    assert page.rows_of("before calibration")[0][0] == f"{ONE_LABEL.calibration_error(before, labels):.3f}"
+    assert page.rows_of("after calibration")[0][0] == f"{ONE_LABEL.calibration_error(probabilities, labels):.3f}"
+    assert "30 test rows" in page.text and f"calibrated by a temperature of {temperature:.2f}" in page.text
 
 
 @pytest.mark.parametrize("kind", ["test", "estimate", "validation"])
@@ -245,7 +247,7 @@ def test_hostile_texts_and_labels_stay_texts_in_pairs_too(place, salience, tmp_p
     assert not {"script", "img", "b"} & set(page.tags)
     assert "{{ 7 * 7 }}" in page.text and 'class="word svg' in (tmp_path / "run" / "report.html").read_text()
     assert "second" in (tmp_path / "run" / "report.html").read_text().split("<body>")[1]
-    assert page.rows_of("text is in the training rows")[0] == ["", "40 (100.0%)"]
+    assert page.rows_of("text is in the training rows too")[0] == ["", "40 (100.0%)"]
 
 
 def test_a_report_that_fails_loses_no_run(place, salience, tmp_path, monkeypatch):
@@ -324,7 +326,7 @@ def test_a_run_without_its_model_has_a_report_without_heat_maps(runs, salience, 
     (tmp_path / "run" / "data_facts.json").unlink()
     assert salience("report", tmp_path / "run").code == 0
     page = page_of(tmp_path / "run")
-    assert "the folder has no model" in page.text and "kept no facts" in page.text
+    assert "the folder has no model" in page.text and "no facts about the training data" in page.text
     assert "words" not in page.sections
 
 
@@ -367,7 +369,7 @@ def test_the_words_of_the_page_are_kept_for_the_local_page(run, salience):
     kept = read_kept_words(run)
     page = (run / "report.html").read_text(encoding="utf-8")
     shown = page[page.index('<section id="words">') :]
-    assert f"over the {kept.explained} explained rows" in shown and kept.explainer in shown
+    assert f"{kept.explained} rows were explained" in shown and kept.explainer in shown
     assert kept.words and set(kept.words) <= set(package.load(run, device="cpu").labels)
     for label, words in kept.words.items():
         (part,) = re.findall(rf"<h3>{label}</h3>\s*<ul>(.*?)</ul>", shown, re.DOTALL)
@@ -380,7 +382,7 @@ def test_test_rows_that_are_training_rows_are_not_called_new(place, tmp_path):
     assert main(place.train("--estimate", "none", "--test", test, "--output", tmp_path / "run")) == 0
     known = {text for text, _ in rows}
     shared = sum(text in known for text, _ in [*rows[:7], *labelled_rows(5, seed=1)])
-    expected = f"{shared} of the 12 test rows also stand in the training rows; the scores are too high."
+    expected = f"Scores are too high: {shared} of the 12 test rows are in the training rows too."
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert expected in page and "no part in the training" not in page
     assert expected in " ".join((tmp_path / "run" / "README.md").read_text(encoding="utf-8").split())
@@ -389,8 +391,8 @@ def test_test_rows_that_are_training_rows_are_not_called_new(place, tmp_path):
 def test_test_rows_that_are_new_had_no_part_in_the_training(runs):
     folder = runs("test")
     assert json.loads((folder / "data_facts.json").read_text())["parts"]["test"]["in_training"] == 0
-    assert "which had no part in the training" in (folder / "report.html").read_text(encoding="utf-8")
-    assert "also stand" not in (folder / "README.md").read_text(encoding="utf-8")
+    assert "that had no part in the training" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "Scores are too high" not in (folder / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("kind", "part"), [

@@ -40,7 +40,7 @@ def test_a_run_knows_all_of_its_files(files, place, salience, reported, tmp_path
     known, _, note = texts_of_run(output)
     assert note is None and known == {(text,) for text, _ in labelled_rows(60)}
     tested = salience("test", output, place.data, "--device", "cpu")  # which reads the training rows again
-    assert "60 of the 60 test rows also stand in the training rows" in tested.err, tested.err
+    assert "60 of the 60 test rows are in the training rows too" in tested.err, tested.err
     again = salience("train", "--config", output / "recipe.yaml", "--output", tmp_path / "again")
     assert again.code == 0, again.err
     other.write_text(other.read_text().replace(",x", ",y"))

@@ -95,7 +95,7 @@ def test_labels_of_the_pool_are_not_read(run, salience, tmp_path):
         answer = salience("suggest", run, pool, "--count", "5")
         assert answer.code == 0, answer.err
         found.append(list(csv.DictReader(answer.out.splitlines())))
-    assert f'labels of {pool} are not read, and kept as they are: "label"' in answer.err
+    assert f'{pool}: the column "label" is ignored and kept as it is' in answer.err
     assert [row["text"] for row in found[0]] == [row["text"] for row in found[1]]
     assert all(row["label"] == f"x{NEW.index(row['text'])}" for row in found[1])
 
@@ -194,7 +194,7 @@ def test_a_classifier_from_descriptions_chooses_as_many_of_each_label(place, poo
 def test_a_skewed_choice_is_said():
     assert skew({"a": 4, "b": 3, "c": 3}, ["a", "b", "c"], 10) == ""
     assert skew({"a": 5}, ["a", "b", "c"], 5) == ""  # too few to say
-    most, none = "8 of 10 texts have one predicted label", 'none is predicted to be "d"'
-    assert skew({"a": 8, "b": 1, "c": 1}, [*"abcd"], 10).startswith(f"skewed: {most}; {none}:")
-    assert skew({"a": 7, "b": 2, "c": 1}, [*"abcd"], 10).startswith(f"skewed: {none}:")
-    assert skew({"a": 8, "b": 1, "c": 0, "d": 1}, [*"abcd"], 10).startswith(f"skewed: {most}:")
+    most, none = "8 of 10 texts have the same predicted label", 'none has "d"'
+    assert skew({"a": 8, "b": 1, "c": 1}, [*"abcd"], 10).startswith(f"skewed: {most}; {none};")
+    assert skew({"a": 7, "b": 2, "c": 1}, [*"abcd"], 10).startswith(f"skewed: {none};")
+    assert skew({"a": 8, "b": 1, "c": 0, "d": 1}, [*"abcd"], 10).startswith(f"skewed: {most};")

@@ -36,7 +36,7 @@ def test_what_is_printed_and_the_page(run, place, salience, tmp_path):
     assert answer.code == 0, answer.err
     low, high = trained["accuracy_interval"]
     assert f"on these rows: accuracy {trained['accuracy']:.3f} [{low:.3f}, {high:.3f}]" in answer.out
-    assert "estimated on 60 labelled rows by folds:2" in answer.out and "TF-IDF" in answer.out
+    assert "estimated on 60 labelled rows by 2-fold cross-validation" in answer.out and "TF-IDF" in answer.out
     text = page.read_text(encoding="utf-8")
     assert f"run on {place.test.name}" in text and "The most confident errors" in text
     refused(salience("test", run, place.test, "--output", page), "scores.html", "--overwrite")
@@ -59,7 +59,7 @@ def test_labels_that_the_model_does_not_know(run, place, salience, tmp_path):
 def test_training_rows_among_them_are_told(run, place, salience):
     answer = salience("test", run, place.data, "--device", "cpu")
     assert answer.code == 0, answer.err
-    assert "60 of the 60 test rows also stand in the training rows; the scores are too high" in answer.err
+    assert "Scores are too high: 60 of the 60 test rows are in the training rows too" in answer.err
 
 
 def test_where_the_training_rows_are_not_there_any_more(run, place, tmp_path):

@@ -59,7 +59,7 @@ def test_the_table_is_of_the_rows_of_the_estimate(run, salience):
         decided = probabilities >= float(cells[0])
         assert cells[1] == f"{has_label[decided].mean():.3f}"
         assert cells[4] == f"{decided[has_label].mean():.3f}" and cells[7] == f"{decided.mean():.3f}"
-    assert "each for its row alone" in answer.out and max(map(len, answer.out.splitlines()[:-1])) <= 80
+    assert "each for its own row" in answer.out and max(map(len, answer.out.splitlines()[:-1])) <= 80
     assert all(f'"{name}": ' in salience("thresholds", run).out for name in ("food", "music", "sport"))
 
 
@@ -123,7 +123,7 @@ def test_a_saved_choice_takes_the_place_of_the_other_one(copied, place, salience
 def test_the_page_of_the_run_has_a_curve_of_each_label(copied, salience):
     assert salience("thresholds", copied, "--label", "sport", "--recall", "0.9", "--save").code == 0
     about, grid, *lines = thresholds_of(read_run(copied))
-    assert "by 90 rows of the estimate" in about and "pointwise" in about
+    assert "by 90 out-of-fold predictions" in about and "each for its own threshold" in about
     assert [figure.caption for figure in grid.blocks] == ["food", "music", "sport"]
     assert any(line.startswith('"sport" is predicted from') for line in lines)
     (copied / "out_of_fold.npz").unlink()
@@ -223,8 +223,8 @@ def test_a_saved_estimator_is_no_run(place, salience, tmp_path):
         (["--label", "music", "--cost", "fp=1,fn=-2"], "as fp=1,fn=20"),
         (["--label", "music", "--cost", "fp=0,fn=0"], "as fp=1,fn=20"),
         (["--label", "music", "--precision", "0.99", "--save"],
-         'a precision of 0.99 is out of reach for "music": on 90 rows of the estimate, at most 0.52 can be stated '
-         "with 95 % certainty; more labelled rows that have it raise that; nothing is saved"),
+         'a precision of 0.99 is out of reach for "music": 90 rows of the estimate show at most 0.52 with '
+         "95 % certainty; add labelled rows that have it; nothing is saved"),
         (["--target-precision", "0.99", "--save"], "a precision of 0.99 is out of reach"),
     ],
 )  # fmt: skip

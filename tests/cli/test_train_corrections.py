@@ -13,6 +13,7 @@ from test_resume import weights
 from labelled import FILLER, labelled_rows, write_csv
 from salience.classify import TextClassifier
 from salience.data.task import all_labelled
+from salience.errors import InputError
 from salience.files import sha256_of
 from salience.training.head import last_map
 from salience.training.prepare import prepare
@@ -67,7 +68,7 @@ def test_words_that_two_texts_ignore_are_taken_out_of_all_texts(place, tmp_path)
     task = task_of(Recipe(str(data), model=str(place.model), ignore="not"), told.append)
     assert list(task.ignored_words) == [ignored] and not len(task.further)
     assert not any(ignored in text.split() for text in task.to_train_on.texts) and ignored in task.training.texts[0]
-    assert f'marks: taken out of all texts to train on, because several texts ignore them: "{ignored}"' in told
+    assert f'marks: removed from all training texts, because several rows ignore them: "{ignored}"' in told
 
 
 def test_a_line_says_how_many_rows_have_words_of_the_file(place, tmp_path):
@@ -78,7 +79,15 @@ def test_a_line_says_how_many_rows_have_words_of_the_file(place, tmp_path):
         told = []
         words.write_text(said)
         task_of(Recipe(str(data), model=str(place.model), ignore_words=str(words)), told.append)
-        assert f"{words}: its words are taken out of {rows} of 3 training rows" in told
+        assert f"{words}: its words are removed from {rows} of 3 training rows" in told
+
+
+def test_a_file_of_words_in_another_encoding_is_to_be_saved_as_utf_8(place, tmp_path):
+    """--encoding, which is that of the rows, does not help it."""
+    words, data = tmp_path / "words.txt", write_csv(tmp_path / "data.csv", [("a cup", "a"), ("new", "b")])
+    words.write_bytes("naïve\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"words\.txt: line 1, byte offset 2: not UTF-8; save it as UTF-8$"):
+        task_of(Recipe(str(data), model=str(place.model), ignore_words=str(words)), lambda line: None)
 
 
 def test_a_run_says_so_and_is_repeated_by_its_recipe(place, marked, salience, tmp_path):
@@ -87,7 +96,7 @@ def test_a_run_says_so_and_is_repeated_by_its_recipe(place, marked, salience, tm
     given = ("--marks", "why", "--ignore-words", phrases, "--method", "plain", "--estimate", "folds:2")
     answer = salience(*place.train(*given, "--output", tmp_path / "one", data=marked))
     assert answer.code == 0, answer.err
-    assert f"marks: {len(ROWS)} further texts of marked words to train on" in answer.out
+    assert f"marks: {len(ROWS)} further texts made from marked words to train on" in answer.out
     metrics = json.loads((tmp_path / "one" / "metrics.json").read_text())
     assert metrics["rows"]["training"] == metrics["estimate"]["rows"] == len(ROWS)
     recipe = yaml.safe_load((tmp_path / "one" / "recipe.yaml").read_text())
@@ -150,7 +159,7 @@ def test_marked_words_that_are_not_read_are_counted(place, marked, salience, tmp
     answer = salience(*place.train(*given, "--output", tmp_path / "run", data=marked))
     assert answer.code == 0, answer.err
     unread = sum(sum(why[3:]) for _, _, why, _ in ROWS)  # a word has one token, and two are special
-    assert f"{unread} marked words of the rows are behind what is read of them" in answer.out
+    assert f"{unread} marked words are in the cut part of a text" in answer.out
 
 
 def test_rows_of_a_validation_file_have_no_marks(marked, tmp_path):

@@ -63,7 +63,7 @@ def test_of_several_labels_each_description_has_its_label_alone(place, described
 def test_a_run_says_so_and_is_repeated_by_its_recipe(place, described, salience, tmp_path):
     answer = salience(*arguments(place, described, tmp_path / "one", "--test", place.test))
     assert answer.code == 0, answer.err
-    assert f"label descriptions: {2 * len(WORDS)} texts to train on beside the rows" in answer.out + answer.err
+    assert f"label descriptions: {2 * len(WORDS)} texts to train on, too" in answer.out + answer.err
     metrics = json.loads((tmp_path / "one" / "metrics.json").read_text())
     assert metrics["rows"]["training"] + metrics["rows"].get("validation", 0) == 60
     recipe = yaml.safe_load((tmp_path / "one" / "recipe.yaml").read_text())
@@ -101,14 +101,16 @@ def test_with_few_rows_of_a_label_a_line_says_that_descriptions_can_help(place, 
     more = write_csv(tmp_path / "more.csv", rows[1:35], rows[0])
     options = ("--estimate", "none", "--method", "plain", "--output")
     told = salience(*place.train(*options, tmp_path / "few", data=few)).out
-    assert "10 rows of a label on average: a sentence that says what each label means can help (--label-desc" in told
+    assert (
+        "few labels (10 rows of each on average): a sentence on what each label means can help (--label-desc" in told
+    )
     for name, arguments in {
         "more": place.train(*options, tmp_path / "more", data=more),
         "described": place.train("--label-descriptions", described, *options, tmp_path / "described", data=few),
     }.items():
         answer = salience(*arguments)
         assert answer.code == 0 and f"saved: {tmp_path / name}" in answer.out
-        assert "of a label on average" not in answer.out
+        assert "of each on average" not in answer.out
 
 
 def test_a_description_is_enough_for_a_label_to_exist(place, salience, tmp_path):

@@ -129,7 +129,7 @@ def test_draws_needed_are_the_fewest(over_rows):
 def test_rows_alone_can_be_too_wide():
     found = draws_needed([crossed(0, 6, 400)], half_width=0.3)
     assert math.isinf(found.draws) and found.by_rows == pytest.approx(1.966 * 4 / 20, rel=0.1)
-    assert str(found) == f"no number of draws: the test rows alone give ±{found.by_rows:.2f}"
+    assert str(found) == f"no number of seeds: the test rows alone give ±{found.by_rows:.2f}"
     assert draws_needed([crossed(0, 6, 400)], half_width=0.3, over_rows=False).draws < 100
 
 

@@ -123,7 +123,7 @@ def test_parts_have_the_labels_of_the_training_rows(write, complaint):
     data = write("a.csv", csv_of(map(json.dumps, LABELS * 4)))
     task, notes = read(data, test=write("t.csv", csv_of(['["joy"]', "[]"])), size=12)
     assert task.test.labels.tolist() == [[0, 0, 1], [0, 0, 0]]
-    assert "size: 12 of the 24 rows drawn (stratified)" in notes
+    assert "size: a stratified sample of 12 of the 24 rows" in notes
     task = read_task(Recipe(data=data, validation_share=0.25), notes.append)
     assert len(task.validation) == 6 and task.validation.labels.sum(0).tolist() == [3, 3, 3]
     single, unseen = write("s.csv", csv_of(["joy", "fear"])), write("u.csv", csv_of(['["joy", "awe"]']))
@@ -242,7 +242,7 @@ def test_the_room_is_bounded(write, reads, monkeypatch):
 
 TRAIN = "text,label\n" + "".join(f"text {number},{'ab'[number % 2]}\n" for number in range(20))
 OTHER = "text,label\nother 1,a\nother 2,b\nother 3,b\n"
-FLATTERED = "the test scores are flattered"
+FLATTERED = "the test scores are too high"
 
 
 def test_rows_that_parts_share_are_told(write, tmp_path):
@@ -254,10 +254,10 @@ def test_rows_that_parts_share_are_told(write, tmp_path):
         ({"validation": one, "test": shares_two}, ["two.csv: 2 of 3 test rows", "one.csv", FLATTERED]),
         ({"validation": one, "test": one}, ["one.csv: the test file is also the validation file", FLATTERED]),
         ({"validation": one, "test": str(tmp_path / "link.csv")}, ["link.csv: the test file is also", FLATTERED]),
-        ({"validation": train}, ["train.csv: the validation file is also the training file", "flattered"]),
-        ({"test": train}, ["train.csv: the test file is also the training file", "flattered"]),
+        ({"validation": train}, ["train.csv: the validation file is also the training file", "scores are too high"]),
+        ({"test": train}, ["train.csv: the test file is also the training file", "scores are too high"]),
     ):
-        notes = [note for note in read(train, **files)[1] if "flattered" in note]
+        notes = [note for note in read(train, **files)[1] if "scores are too high" in note]
         assert len(notes) == (parts is not None) and all(part in note for note in notes for part in parts), files
 
 
@@ -274,7 +274,7 @@ def test_rows_are_drawn_before_some_are_held_out(write):
     assert sorted(task.training.known_labels) == [0] * 8 + [1] * 8
     assert {*task.training.rows, *task.validation.rows} < {*whole.training.rows}
     assert all_labelled(task).rows == sorted([*task.training.rows, *task.validation.rows])
-    assert any("size: 20 of the 100 rows drawn (stratified)" in line for line in notes)
+    assert any("size: a stratified sample of 20 of the 100 rows" in line for line in notes)
 
 
 @pytest.mark.parametrize("group", [None, "author"])
@@ -296,7 +296,7 @@ def test_rows_whose_text_has_another_label_are_counted(write, share):
     for recipe in (Recipe(data=file, validation_share=share), Recipe(data=file, validation=other)):
         notes: list[str] = []
         task_of(recipe, notes.append)
-        (told,) = [line for line in notes if "also has another label" in line]
+        (told,) = [line for line in notes if "has with another label" in line]
         assert told.startswith(f"{file}: 5 rows have a text") and "salience audit" in told
     notes = []
     task_of(Recipe(data=other, validation=file), notes.append)
@@ -336,7 +336,7 @@ WRONG = [
     ("just a text", r"lines of the form label: text"),
     ("", r"lines of the form label: text"),
     ("no: [a", r"labels\.yaml is not yaml"),
-    (b"no: \xff", r"line 1, byte offset 4: not UTF-8"),
+    (b"no: \xff", r"line 1, byte offset 4: not UTF-8; save it as UTF-8$"),
     ("[" * 400, r"is not yaml"),
 ]
 
@@ -358,7 +358,7 @@ def test_descriptions_are_trained_on_after_the_rows():
 
 def test_a_line_for_who_has_few_rows_and_no_descriptions():
     few, many = (Texts(["a"] * count, labels=[0] * count) for count in (20, 22))
-    assert worth_describing(Task(["n", "p"], few)).startswith("10 rows of a label on average")
+    assert worth_describing(Task(["n", "p"], few)).startswith("few labels (10 rows of each on average)")
     assert not worth_describing(Task(["n", "p"], many))
     assert not worth_describing(Task(["n", "p"], few, descriptions=Texts(["c"], labels=[1])))
 

@@ -152,7 +152,7 @@ def test_validation_texts_and_groups(short, several, matrix):
 
 
 def test_what_needs_one_label_is_refused_by_name(short, several, matrix):
-    with pytest.raises(InputError, match="--model lstm-vat is not available for texts with several labels"):
+    with pytest.raises(InputError, match="--model lstm-vat is not available for multi-label texts"):
         short(model="lstm-vat").fit(several[0], matrix)
 
 

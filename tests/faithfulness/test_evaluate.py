@@ -314,7 +314,7 @@ def test_texts_that_are_cut_are_said(classifier):
     told = []
     salience.evaluate(replace(classifier, max_length=5), TEXTS, metrics=["aopc"], most=1, say=told.append)
     cut = sum(len(text.split()) > 3 for text in TEXTS)
-    assert told[0] == f"{cut} of 12 texts are longer than the 5 tokens read of each"
+    assert told[0] == f"{cut} of 12 texts are cut: they are longer than 5 tokens"
     assert told[1].startswith("gradient: aopc ") and told[2].startswith("random: aopc ")
 
 

@@ -223,8 +223,8 @@ def test_a_mark_with_the_name_of_a_label_counts_for_it_and_one_without_a_name_fo
     ("given", "settings", "part"),
     [
         ((TEXTS, GOLD), {"metrics": ["accuracy-drop@2"]},
-         "metric accuracy-drop@2 has no meaning where a text can have several labels: it counts texts whose one"),
-        ((TEXTS, GOLD), {"metrics": ["post-hoc-accuracy@1"]}, "metric post-hoc-accuracy@1 has no meaning where"),
+         "metric accuracy-drop@2 is not available for multi-label texts: it counts texts whose one"),
+        ((TEXTS, GOLD), {"metrics": ["post-hoc-accuracy@1"]}, "post-hoc-accuracy@1 is not available for multi-label"),
         ((TEXTS, GOLD), {"curves": True}, "curves=True: the curves are of accuracy"),
         ((TEXTS,), {"metrics": ["detection@2"]}, "metric detection@2 needs marked words"),
         ((TEXTS,), {"target": "gold"}, "the target gold needs the labels"),
@@ -247,7 +247,7 @@ def test_refusals(given, settings, part, classifier):
 
 def test_what_needs_a_classifier_of_several_labels(classifier, tmp_path):
     one = salience.load(families.save_tiny_model(tmp_path / "one", TEXTS, classes=3), device="cpu")
-    with pytest.raises(InputError, match="a target is chosen where a text can have several labels"):
+    with pytest.raises(InputError, match="a target is for multi-label texts only"):
         salience.evaluate(one, TEXTS, target="gold")
     with pytest.raises(InputError, match=r"this classifier needs \(7,\)"):
         salience.evaluate(one, Texts(TEXTS, labels=GOLD))

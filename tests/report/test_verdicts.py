@@ -44,30 +44,30 @@ def compared(gains, rows=4000, sets=("one",), seconds=(10, 21)):
 
 def test_a_gain_beyond_chance_and_its_cost():
     (line,) = verdicts(compared([9, 10, 11]))
-    assert line.startswith("ssmix: better than plain beyond chance: +10.0 points [+")
+    assert line.startswith("ssmix: gain over plain: +10.0 points [+")
     assert line.endswith("], at 2.1 times its time")
     (line,) = verdicts(compared([-9, -10, -11]))
-    assert line.startswith("ssmix: worse than plain beyond chance: -10.0 points [-")
+    assert line.startswith("ssmix: loss against plain: -10.0 points [-")
 
 
 def test_no_difference_and_the_seeds_that_would_show_one():
     comparison = compared([-1, 0.5, 1], rows=200_000)
     (line,) = verdicts(comparison)
     needed = comparison.conditions[0].differences["ssmix"]["accuracy"].needed.draws
-    assert line.startswith("ssmix: no difference to plain that this many runs can show: +0.2 points [")
+    assert line.startswith("ssmix: too few runs to tell from plain: +0.2 points [")
     assert line.endswith(f"; {needed:.0f} seeds would show half a point") and 3 < needed < 1000
 
 
 def test_a_gain_on_few_rows_is_not_believed():
     """The same rows and gains as in a clear result, but twenty test rows: another twenty might say otherwise."""
     (line,) = verdicts(compared([5, 10, 15], rows=20))
-    assert "no difference to plain that this many runs can show" in line
-    assert "no number of seeds would show half a point, because the test rows alone give ±" in line
+    assert "too few runs to tell from plain" in line
+    assert "half a point needs more test rows, which alone give ±" in line
 
 
 def test_equal_runs_have_no_interval():
     (line,) = verdicts(compared([0, 0, 0]))
-    assert line == "ssmix: the same difference to plain with every seed, so no interval can be computed"
+    assert line == "ssmix: no interval, because the difference to plain is the same with every seed"
 
 
 def test_several_data_sets_are_named_and_summed_up():
@@ -91,4 +91,4 @@ def test_macro_f1_and_accuracy_are_in_percent():
 
 def test_no_interval_at_all():
     difference = compared([0, 0, 0]).conditions[0].differences["ssmix"]["accuracy"]
-    assert "data, 50 rows, ssmix: the same" in verdict("ssmix", difference, "plain", "data, 50 rows")
+    assert "data, 50 rows, ssmix: no interval" in verdict("ssmix", difference, "plain", "data, 50 rows")

@@ -86,11 +86,11 @@ def test_addresses_are_no_links_where_a_reader_makes_links_of_them():
 def test_usual_names_look_as_they_did():
     card = card_of(["positive", "très bien", "5 stars", "sci-fi (old)"], "data/train.csv", "microsoft/MiniLM")
     assert "for 4 labels: positive, très bien, 5 stars, sci-fi (old)." in card
-    assert "8 rows of `data/train.csv` on `microsoft/MiniLM`: plain training" in card
+    assert "8 rows of `data/train.csv` on `microsoft/MiniLM`: fine-tuning without mixing" in card
 
 
 def test_a_model_without_any_step_is_a_regression():
-    assert "a logistic regression on the vectors of the untrained encoder, seed 0" in card_of(steps=0)
+    assert "the head alone (logistic regression on the frozen encoder), seed 0" in card_of(steps=0)
     assert "regression on" not in card_of() and "3 steps of at most" in card_of()
 
 

@@ -32,7 +32,10 @@ def test_test_rows_come_first():
 def test_validation_rows_have_chosen_the_checkpoint():
     of_run = {"rows": {"validation": 10}, "validation": {}, "judged_on": "validation", "baselines": BASELINES}
     rows, models = judged_scores(of_run)
-    assert rows == "10 validation rows, on which the checkpoint was chosen" and next(iter(models)) == "this model"
+    assert (
+        rows == "10 validation rows, which chose the checkpoint: scores too high"
+        and next(iter(models)) == "this model"
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,15 +44,16 @@ def test_validation_rows_have_chosen_the_checkpoint():
 )
 def test_an_estimate_is_of_other_models_and_scaled_as_the_model_is(changed, error):
     rows, models = judged_scores({"rows": {"training": 1200}, "estimate": ESTIMATE | changed})
-    assert rows == "estimate by folds:2: 1,200 labelled rows, each new to the model"
+    assert rows == "estimate by 2-fold cross-validation: 1,200 labelled rows, each new to its model"
     assert models == {"models like this one": ESTIMATE | changed | {"calibration_error": error}} | BASELINES
 
 
 def test_a_baseline_that_is_ahead_is_named():
     own = {"accuracy": 0.6, "macro_f1": 0.5}
     models = {"this model": own, "majority class": {"accuracy": 0.4}, "TF-IDF": {"accuracy": 0.74}}
-    assert baseline_ahead(models).startswith("TF-IDF is ahead of this model: accuracy 0.740, and 0.600 by the model. ")
-    assert "by the model. Training its layers (without --trained-layers 0), more rows" in baseline_ahead(models, True)
+    higher = "The baseline TF-IDF scores higher (accuracy 0.740, model 0.600). "
+    assert baseline_ahead(models).startswith(f"{higher}Try more rows")
+    assert baseline_ahead(models, True).startswith(f"{higher}Try fine-tuning (no --trained-layers 0), more rows")
     assert baseline_ahead(models | {"TF-IDF": {"accuracy": 0.6}}) == ""
 
 
@@ -60,7 +64,7 @@ def test_of_several_labels_the_rankings_are_compared():
         "this model": own, "this model, thresholds of the labels": own | {"ranking_precision": 0.9},
         "shares": {"ranking_precision": 0.5}, "TF-IDF": {"ranking_precision": 0.7},
     }  # fmt: skip
-    assert baseline_ahead(models).startswith("TF-IDF is ahead of this model: ranking precision 0.700, and 0.600")
+    assert "TF-IDF scores higher (ranking precision 0.700, model 0.600)" in baseline_ahead(models)
     assert baseline_ahead(models | {"TF-IDF": own}) == ""
 
 
@@ -71,7 +75,7 @@ def test_nothing_is_measured():
 def test_an_estimate_comes_before_validation_rows_which_have_chosen_something():
     of_run = {"rows": {"validation": 10}, "validation": {}, "judged_on": "validation", "baselines": BASELINES}
     assert judge_of(of_run) == "validation" and judge_of(of_run | {"estimate": ESTIMATE}) == "estimate"
-    assert judged_scores(of_run | {"estimate": ESTIMATE})[0].startswith("estimate by folds:2: ")
+    assert judged_scores(of_run | {"estimate": ESTIMATE})[0].startswith("estimate by 2-fold cross-validation: ")
     assert judge_of(of_run | {"judged_on": "test", "estimate": ESTIMATE}) == "test"
     assert judge_of({"rows": {"training": 50}}) is None
 

@@ -89,7 +89,7 @@ def test_numbers_are_those_of_scikit_learn_and_say_what_is_out_of_reach():
     never = found["labels"]["a\x1bb"]
     assert (never["predicted"], never["precision"], never["recall"], never["reachable"]) == (0, None, 0, None)
     first, second = precision_sentences({"estimate": {"label_precision": found}})
-    assert "2 of 3 labels reach it with 95 % certainty on 600 rows" in first
+    assert "2 of 3 labels reach it (95 % certainty on 600 rows" in first
     assert second.startswith("never predicted, because a precision of 0.8 is out of reach: ") and "\x1b" not in second
     assert "(not even 0.5)" in second and precision_sentences({"estimate": {}}) == precision_sentences({}) == []
 

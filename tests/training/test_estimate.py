@@ -145,10 +145,16 @@ def test_rows_that_cannot_be_divided(texts, kind, message):
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
+def test_without_an_estimate_a_line_says_that_nothing_is_calibrated():
+    said = []
+    assert folds_of(texts_of([0, 1] * 4), "none", said) is None
+    assert said == ["no estimate, so probabilities are not calibrated"]
+
+
 def test_a_run_that_leaves_the_estimate_open_goes_on_without_one():
     said = []
     assert folds_of(texts_of([0, 1, 2]), said=said) is None
-    assert said == ["no estimate: no class has more than 1 row"]
+    assert said == ["no estimate, so probabilities are not calibrated: no class has more than 1 row"]
     assert usual_estimate(task_with(texts_of([0, 1, 2]))) == "none"
     rows = texts_of([0, 1] * 4)
     assert usual_estimate(task_with(rows)) == "folds:2"
@@ -165,7 +171,7 @@ def test_classes_in_one_part_are_named_once():
     labels = np.repeat([0, 1, 2, 3], [20, 15, 1, 1])
     folds = folds_of(texts_of(labels), "folds:3", said)
     (line,) = said
-    assert '"class 2", "class 3"' in line and "has not seen" in line
+    assert line.startswith('estimate: all rows of "class 2", "class 3" are in one fold')
     assert Counter(folds.numbers[labels == 2].tolist()).total() == 1
 
 
@@ -562,8 +568,8 @@ def test_a_class_of_one_row_is_predicted_by_a_model_that_has_not_seen_it(place, 
     said = []
     data = str(write_csv(tmp_path / "rare.csv", rows))
     run = train(recipe_of(place, data=data, class_weights="auto"), tmp_path / "run", note=said.append)
-    (line,) = (line for line in said if '"rare"' in line and "its head is drawn anew" not in line)
-    assert "has not seen" in line
+    (line,) = (line for line in said if '"rare"' in line and "a new head is initialised" not in line)
+    assert "are in one fold, whose model never saw" in line
     assert run.metrics["estimate"]["rows"] == 13
 
 
@@ -695,7 +701,7 @@ def test_the_model_of_a_run_has_the_share_that_its_estimate_chooses(mean_place, 
     monkeypatch.setattr(held_out, "chosen_share", lambda probabilities, labels, groups=None: 1)
     chosen = run_of(mean_place, tmp_path / "chosen", estimate="folds:2")
     assert chosen.metrics["estimate"]["trained_share"] == SHARES[1] == 0.5
-    said = "the saved weights are 50% of the way from those before training to the trained ones"
+    said = "saved weights: 0.5 x fine-tuned + 0.5 x initial"
     assert any(line.startswith(said) for line in estimate_sentences(chosen.metrics))
     named = run_of(mean_place, tmp_path / "named", estimate="none", trained_share=0.5)
     for name, weight in weights_of(named).items():
@@ -710,10 +716,10 @@ def test_what_the_regression_gains_by_more_rows_is_told(mean_place, tmp_path):
     more = found["head_alone_of_more"]
     assert more["kind"] == "folds:5" and more["accuracy"] != found["head_alone"]["accuracy"]
     about = min(1.0, found["accuracy"] + more["accuracy"] - found["head_alone"]["accuracy"])
-    assert any(f"the saved model has about {about:.3f}" in line for line in estimate_sentences(halves))
+    assert any(f"expect about {about:.3f} of the saved model" in line for line in estimate_sentences(halves))
     fifths = run_of(mean_place, tmp_path / "fifths", estimate="folds:5").metrics
     assert fifths["estimate"]["head_alone"] == {name: more[name] for name in more if name != "kind"}
-    assert not any("saved model has about" in line for line in estimate_sentences(fifths))
+    assert not any("expect about" in line for line in estimate_sentences(fifths))
 
 
 def test_what_more_rows_bring_is_of_the_rows_of_the_estimate(mean_place, tmp_path, monkeypatch):
@@ -742,7 +748,7 @@ def test_no_step_is_made_where_the_estimate_chooses_the_regression(mean_place, t
     monkeypatch.setattr(held_out, "chosen_share", lambda probabilities, labels, groups=None: 0)
     chosen = run_of(mean_place, tmp_path / "chosen", estimate="folds:2")
     assert (chosen.metrics["steps"], chosen.metrics["estimate"]["trained_share"]) == (0, 0)
-    assert any("the saved model is this regression" in line for line in estimate_sentences(chosen.metrics))
+    assert any("saved weights: the head alone" in line for line in estimate_sentences(chosen.metrics))
     recipe = Recipe(mean_place.data, model=mean_place.model, device="cpu", trained_layers=0, calibrate=False,
                     head_strength=1.0, estimate="folds:2")  # fmt: skip
     alone = train(recipe, tmp_path / "alone", note=lambda line: None)

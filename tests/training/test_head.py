@@ -320,8 +320,8 @@ def test_a_model_whose_logits_are_something_else_is_refused():
     said: list[str] = []
     assert not choose_calibration(None, model, BATCH, said.append)
     assert said == [
-        "not calibrated: the logits of BertForSequenceClassification are not those of its last linear map, so no "
-        "temperature can be folded into it"
+        "not calibrated: the logits of BertForSequenceClassification are not those of its last linear map, which "
+        "would hold the temperature"
     ]
     assert not choose_calibration(False, model, BATCH, pytest.fail)
     assert all(torch.equal(weight, weights[name]) for name, weight in model.state_dict().items())
@@ -412,8 +412,8 @@ def test_every_reader_of_the_checkpoint_has_the_calibrated_logits(recipe, tmp_pa
     differences = [each - each[:, :1] for each in (before, after)]  # logits, up to a number for each row
     assert np.allclose(differences[1] * temperature, differences[0], atol=1e-4)
     card = (tmp_path / "True" / "README.md").read_text()
-    assert f"Calibrated by the temperature {temperature:.3g}: calibration error" in card
-    assert "Calibrated by" not in (tmp_path / "False" / "README.md").read_text()
+    assert f"Calibrated, temperature {temperature:.3g}: calibration error" in card
+    assert "Calibrated," not in (tmp_path / "False" / "README.md").read_text()
     with pytest.raises(InputError, match=r"^--set calibrate has no effect .*: add --estimate folds:2"):
         train(replace(recipe, calibrate=True, estimate="none"), tmp_path / "none", note=said.append)
 

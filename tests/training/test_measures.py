@@ -174,9 +174,7 @@ def test_of_several_labels_the_right_ones_are_explained(classifier, task):
         for metric in measure.metrics:
             assert found["means"][name][metric] == pytest.approx(expected[name].metrics[metric].mean, abs=1e-6)
     check_measures({"faithfulness": measure}, multi_label=True)
-    with pytest.raises(
-        InputError, match="--faithfulness is not available for texts with several labels: accuracy-drop"
-    ):
+    with pytest.raises(InputError, match="--faithfulness is not available for multi-label texts: accuracy-drop"):
         check_measures({"faithfulness": AS_VAT}, multi_label=True)
     check_measures({"faithfulness": AS_VAT}, multi_label=False)
 

@@ -113,7 +113,7 @@ def test_models_over_words_learn_alike_whatever_their_width():
         ({"learning_rate": -1}, "learning_rate=-1: give a number from 0 to 10"),
         ({"steps": "many"}, "steps='many': give a whole number from 0"),
         ({"steps": 0}, "--steps must be at least 1, not 0"),
-        ({"trained_layers": 0, "steps": 3}, "--trained-layers 0 trains the head alone, as a regression"),
+        ({"trained_layers": 0, "steps": 3}, "--trained-layers 0 trains the head alone, a logistic regression"),
         ({"trained_layers": 0, "method": "ssmix"}, "leave out --method ssmix"),
         ({"trained_layers": "0", "head_start": "random"}, "leave out --set head_start=random"),
         ({"trained_layers": 0, "contrastive": 0.5}, "leave out --set contrastive=0.5"),

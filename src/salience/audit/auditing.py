@@ -67,7 +67,7 @@ def audit_folds(task: Task, count: int, seed: int, note: Callable[[str], None]) 
     if reason := obstacle(texts, count):
         raise InputError(f"the rows cannot be divided into {count} folds: {reason}; add rows")
     if count < wanted:
-        note(f"{count} folds in place of {wanted}: {obstacle(texts, wanted)}")
+        note(f"{count} folds instead of {wanted}: {obstacle(texts, wanted)}")
     groups = None if texts.groups is None else group_numbers(texts)
     folds = Folds(f"folds:{count}", texts, fold_numbers(texts, count, seed), groups)
     unseen = unseen_labels(folds)

@@ -23,7 +23,7 @@ from salience.explainers.integrated import IntegratedGradients
 POINTS = 2  # of integrated gradients; measured in docs/research/studies/explanations.md
 RULE = (
     "Three kinds of texts take turns: those whose given label is the most improbable, those with a word that gives a "
-    "label away, and those whose two most probable labels are the closest, or of several labels one to its threshold."
+    "label away, and those that the model is least sure of."
 )
 
 

@@ -174,7 +174,7 @@ def written(words: Sequence[str]) -> str:
 
 
 def explained_rows(classifier: TextClassifier, texts: Texts, seed: int) -> Iterable[Explanation]:
-    """The explanations of at most `EXPLAINED` of N labelled texts, drawn at random, for their own labels."""
+    """The explanations of at most `EXPLAINED` of N labelled texts, sampled at random, for their own labels."""
     drawn = np.sort(np.random.default_rng(seed).permutation(len(texts))[:EXPLAINED])
     return explain_texts(classifier, texts.take(drawn), {NAME: IntegratedGradients(POINTS)}, target="gold")
 

@@ -64,7 +64,7 @@ def of_each_label(predicted: Predictions) -> Iterator[tuple[int, np.ndarray, np.
 def wrong_labels(task: Task, predicted: Predictions) -> list[Finding]:
     """The rows whose label is likely wrong. The score is `wrongness`.
 
-    Where a text can have several labels, each is judged by itself, and a row is one finding with all that are likely
+    Where texts are multi-label, each is judged by itself, and a row is one finding with all that are likely
     wrong, and with the largest of their scores.
     """
     labels, probabilities = predicted.labels, predicted.probabilities

@@ -251,9 +251,7 @@ def load(
 def with_one_label(classifier: TextClassifier, doing: str, model: object = "the model") -> None:
     """Raises an `InputError` if a classifier, named `model`, can give several labels, which `doing` does not allow."""
     if classifier.multi_label:
-        raise InputError(
-            f"{model} gives a text several labels at once, and {doing} needs a classifier that gives it one"
-        )
+        raise InputError(f"{model} is a multi-label classifier, and {doing} needs one that gives each text one label")
 
 
 def choose_device(device: str) -> torch.device:

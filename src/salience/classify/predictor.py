@@ -41,7 +41,7 @@ class AddedColumns:
     `predicted_from`, a label is predicted from its threshold on. With `lowest`, a set of labels is added.
     How familiar the text is comes last.
 
-    Where a text can have several labels, `predicted` is a list of those whose probability is at least their threshold,
+    Where texts are multi-label, `predicted` is a list of those whose probability is at least their threshold,
     [] if no label applies, and there is no column of the highest probability. In a table, lists are written with the
     separator of the training rows if they had one, else as JSON.
     """
@@ -211,10 +211,10 @@ class Predictor:
         prefix: begins the names of the added columns.
         abstain: whether the thresholds of the run apply, if it has any: `predicted` is then None where the probability
             is not above the threshold, and `most_probable` is added.
-        threshold: takes the place of the run's thresholds, for all labels. Where a text can have several labels, these
+        threshold: takes the place of the run's thresholds, for all labels. Where texts are multi-label, these
             are the probabilities from which on labels are predicted; `predicted` then holds lists as JSON. With
             "spam=0.25", the label spam is predicted from 0.25 on, and elsewhere the most probable one of the others;
-            where a text can have several labels, the others keep their thresholds.
+            where texts are multi-label, the others keep their thresholds.
         sets: adds `label_set`, sets that hold the right label with this probability; see docs/guides/thresholds.md.
 
     Raises:
@@ -299,7 +299,7 @@ class Predictor:
         if kind.several:
             for option, given in (("--sets", self.sets is not None), ("--no-abstain", not self.abstain)):
                 if given:
-                    raise InputError(f"{option}: {self.model} gives a text several labels at once; leave {option} out")
+                    raise InputError(f"{option}: {self.model} is a multi-label classifier; leave {option} out")
             thresholds = self.predicted_from.tolist()
         else:
             thresholds = None if self.thresholds is None else [self.thresholds.values[label] for label in labels]

@@ -138,7 +138,7 @@ def pos(
     tagger: Annotated[
         str | None, Option(help="spaCy's, or module:function.  [default: en_core_web_sm]")
     ] = None,
-    tags: Annotated[str | None, Option(help="Column with a tag for each word, in place of it.")] = None,
+    tags: Annotated[str | None, Option(help="Column with a tag for each word, instead.")] = None,
     words: Annotated[bool, Option("--words", help="Sum the attention of the tokens of a word first.")] = False,
     sums: Annotated[bool, Option("--sums", help="Multiply attention by the length of the text.")] = False,
     most: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,

@@ -43,16 +43,16 @@ def audit(
     seed: options.AnySeed = None,
     device: options.TrainingDevice = None,
     test: Annotated[str | None, Option(help="Test rows, searched for near-duplicates of the data.")] = None,
-    run: Annotated[str | None, Option(help="Run on the data that judges.  [default: regression]")] = None,
-    fine_tune: Annotated[bool, Option("--fine-tune", help="Judge by models trained for each fold; slower.")] = False,
-    folds: Annotated[int | None, Option(help="Folds of the regression or training.  [default: 5]")] = None,
-    similarity: Annotated[float | None, Option(help="Least cosine of near-duplicates.  [default: 0.95]")] = None,
-    explain: Annotated[bool, Option("--explain", help="Also list the words that decide.")] = False,
+    run: Annotated[str | None, Option(help="Check labels by the estimate of this run.")] = None,
+    fine_tune: Annotated[bool, Option("--fine-tune", help="Check labels by fine-tuned models; slower.")] = False,
+    folds: Annotated[int | None, Option(help="Folds of the cross-validation.  [default: 5]")] = None,
+    similarity: Annotated[float | None, Option(help="Lowest cosine of near-duplicates.  [default: 0.95]")] = None,
+    explain: Annotated[bool, Option("--explain", help="Also list the words a classifier decides by.")] = False,
     apply: Annotated[str | None, Option(metavar="DECISIONS", help="Write a copy corrected by decisions.csv.")] = None,
     output: Annotated[Path | None, Option(help="Folder, or the copy.  [default: runs/DATA-audit]")] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Find likely wrong labels, near-duplicates, outliers, classes that are alike, and words that give labels away."""
+    """Find likely wrong labels, near-duplicates, outliers, confusable classes and words that give the label away."""
     given = settings_in({**locals(), "data": None, "test": None})
     judging = {"test": test, "run": run, "fine_tune": fine_tune, "folds": folds, "similarity": similarity,
                "explain": explain}  # fmt: skip
@@ -94,7 +94,7 @@ def audit(
     task = read_task(recipe, say)
     if run is not None:  # a wrong run is reported before the encoder runs
         predicted = of_run(run, data, task)
-        source = f"the estimate of {Path(run).name}, of {len(predicted):,} rows"
+        source = f"the estimate of {Path(run).name} on {len(predicted):,} rows"
     encoder = encoder_of_recipe(recipe)
     vectors = encoder.vectors(task.training)
     test_vectors = encoder.vectors(task.test) if len(task.test) else None
@@ -104,27 +104,28 @@ def audit(
             with Progress(stderr=True) as progress:
                 listeners = Listeners(say, [progress.callback], planned=progress.planned)
                 predicted = by_fine_tuning(replace(recipe, test=None), task, divided, places, listeners)
-            source = "models trained by the default recipe"
+            source = "fine-tuned models"
         else:
             predicted = by_regression(divided, places, vectors, len(task.labels))
-            source = "logistic regressions on the vectors of the frozen encoder"
-        source += f" ({counted(len(divided.predicted), 'fold')})"
+            source = "the head alone (logistic regression on the frozen encoder)"
+        source += f", {len(divided.predicted)}-fold cross-validation"
     explanations = explained(recipe, task, run) if explain else ()
     findings = find_all(task, vectors, test_vectors, predicted, similarity, explanations)
     options = [part for name, value in given.items() for part in (as_option(name), str(value))]
-    ignoring = join(["salience", "train", data, *options, "--ignore-words", str(output / WORDS)])
+    into = ["--output", str(folder_for(data, "without-words"))]
+    ignoring = join(["salience", "train", data, *options, "--ignore-words", str(output / WORDS), *into])
     evidence = AuditEvidence(task, findings, predicted, source, similarity, explain, ignoring)
     write_audit(output, evidence, f"Audit of {Path(data).name}")
     say(
-        f"{counted(len(task.training), 'row')}; labels checked by {source}, which are right on "
-        f"{share_of_right(task, predicted):.1%}{' of the decisions about labels' if task.multi_label else ''}"
+        f"{counted(len(task.training), 'row')}; labels checked by {source}: accuracy "
+        f"{share_of_right(task, predicted):.1%}{' over all decisions about labels' if task.multi_label else ''}"
     )
     for kind in kinds_of(task, explain):
         say(f"{KINDS[kind]}: {sum(finding.kind == kind for finding in findings):,}")
     say(f"page: {output / PAGE}")
     say(f"decisions: {decisions}")
     if ignorable(findings):
-        say(f"words: {output / WORDS}; delete those that really decide the label, then {ignoring}")
+        say(f"words: {output / WORDS}; delete those that rightly decide the label, then run: {ignoring}")
 
 
 def explained(recipe: Recipe, task: Task, run: str | None) -> Iterable[Explanation]:

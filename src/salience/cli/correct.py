@@ -14,7 +14,7 @@ from salience.errors import InputError, counted, quoted
 
 def correct(
     model: options.Model,
-    data: Annotated[list[str], Argument(help="Texts to correct, with labels or without: files.", metavar="TEXTS")],
+    data: Annotated[list[str], Argument(help="Texts to correct, labelled or unlabelled: files.", metavar="TEXTS")],
     text: options.Text = None,
     text_pair: options.TextPair = None,
     label: options.Label = None,

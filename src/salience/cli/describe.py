@@ -45,7 +45,7 @@ def describe(
     output: Annotated[Path | None, Option(help="Folder.  [default: runs/LABELS-described]")] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Make a classifier from descriptions of its labels, without labelled texts, and write a plain checkpoint."""
+    """Make a classifier from descriptions of its labels, without any labelled text."""
     from salience.cli.rows import labelled_texts
     from salience.data.reading import column_names
     from salience.data.task import label_descriptions, read_descriptions

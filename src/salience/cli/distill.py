@@ -15,7 +15,7 @@ from salience.cli.train import run_recipe
 
 def distill(
     teacher: Annotated[str, Argument(help="Run folder, or any other trained classifier.", rich_help_panel=DATA)],
-    data: Annotated[str, Argument(help="Texts without labels: csv, tsv, jsonl, parquet.", rich_help_panel=DATA)],
+    data: Annotated[str, Argument(help="Unlabelled texts: csv, tsv, jsonl, parquet.", rich_help_panel=DATA)],
     test: Annotated[str | None, of_recipe("Labelled rows for the test.  [default: none]", DATA, "FILE")] = None,
     text: Annotated[str | None, of_recipe("Column of the text.  [default: the teacher's]", DATA, "COLUMN")] = None,
     text_pair: Annotated[
@@ -38,6 +38,6 @@ def distill(
     overwrite: Annotated[bool, option("Replace an existing run in the folder.", OUTPUT, name="--overwrite")] = False,
     resume: Annotated[bool, option("Continue an interrupted run in the folder.", OUTPUT, name="--resume")] = False,
 ) -> None:
-    """Train a small encoder on a classifier's probabilities of texts without labels: an ordinary run, as of train."""
+    """Train a small encoder on the probabilities that a classifier gives to unlabelled texts."""
     settings = with_assigned(settings_in(locals()), set_)
     run_recipe(settings, output, overwrite, resume, time_limit=time_limit, suffix="distilled")

@@ -21,12 +21,12 @@ def encoders(
     models: Annotated[
         str | None, Option(metavar="A,B,C", help="Encoders.  [default: all that need no connection]")
     ] = None,
-    size: Annotated[int | None, of_recipe("Rows that are drawn.  [default: 1,000 at most]")] = None,
+    size: Annotated[int | None, of_recipe("Sample of the rows.  [default: 1,000 at most]")] = None,
     text: options.GuessedText = None,
     text_pair: Annotated[str | None, of_recipe("Column of a second text.  [default: guessed]")] = None,
     label: options.GuessedLabel = None,
-    label_separator: Annotated[str | None, of_recipe("What divides several labels of a text.")] = None,
-    empty_label: Annotated[str | None, of_recipe("An empty one of several labels: error or none.")] = None,
+    label_separator: Annotated[str | None, of_recipe("Separator of the labels of a text.")] = None,
+    empty_label: Annotated[str | None, of_recipe("Empty multi-label cells: error or none.")] = None,
     encoding: Annotated[str | None, of_recipe("Character encoding of csv and tsv.  [default: utf-8]")] = None,
     bad_rows: Annotated[str | None, of_recipe("Rows without text or label: error or skip.")] = None,
     max_length: Annotated[int | None, of_recipe("Tokens read of a text.  [default: at most 512]")] = None,
@@ -36,7 +36,7 @@ def encoders(
     set_: Annotated[list[str] | None, Option("--set", metavar="NAME=VALUE", help="Any setting; repeatable.")] = None,
     config: Annotated[Path | None, Option(help="Yaml file of settings; options override it.")] = None,
 ) -> None:
-    """Rank encoders by a cross-validated regression on the vectors of each, with their sizes and times."""
+    """Rank encoders by the head alone: cross-validated accuracy, size and training time of each."""
     settings = merged(read_config(config), with_assigned(settings_in(locals()), set_))
 
     from dataclasses import replace

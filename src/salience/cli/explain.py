@@ -44,8 +44,8 @@ def explain(
     explainer: Annotated[str, Option(help="Explainers, separated by commas.")] = "gradient",
     list_explainers: Annotated[bool, catalogue("--list-explainers", "explainers", explainer_rows)] = False,
     target: Annotated[str, Option(help="predicted, gold, or a label.")] = "predicted",
-    layer: Annotated[int | None, Option(help="Of attention explainers; -1 is the last.  [default: -1]")] = None,
-    head: Annotated[int | None, Option(help="Of attention explainers.  [default: mean of all]")] = None,
+    layer: Annotated[int | None, Option(help="Layer for attention; -1 is the last.  [default: -1]")] = None,
+    head: Annotated[int | None, Option(help="Head for attention.  [default: mean of all]")] = None,
     pieces: options.Pieces = "sum",
     precision: options.Precision = "auto",
     text_column: Annotated[str | None, Option(help="Column of the text.  [default: as in training]")] = None,
@@ -61,7 +61,7 @@ def explain(
     most: Annotated[int | None, Option(help="Only the first texts of the file.  [default: all]")] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Show the words that a decision rests on, in the terminal, as JSON lines, or as one self-contained page."""
+    """Show the words by which a classifier decides: in the terminal, as JSON lines, or as one self-contained page."""
     texts = text or []
     kind = format_ or ("terminal" if output is None else output.suffix.lstrip(".").lower())
     if format_ is not None and kind not in FORMATS:

@@ -33,13 +33,13 @@ def metric_rows() -> list[tuple[str, str]]:
 def faithfulness(
     model: options.Model,
     data: Annotated[str, Argument(help="Labelled texts that it was not trained on.")],
-    judge: Annotated[str | None, Option(help="What predicts shortened texts.  [default: MODEL]")] = None,
+    judge: Annotated[str | None, Option(help="Model that scores shortened texts.  [default: MODEL]")] = None,
     explainer: Annotated[str | None, Option(help="Explainers, by commas; random is added.  [default: all]")] = None,
     metrics: Annotated[str | None, Option(help="Metrics, by commas: accuracy-drop@5.  [default: all]")] = None,
     list_metrics: Annotated[bool, catalogue("--list-metrics", "metrics", metric_rows)] = False,
     target: Annotated[str, Option(help="Explain predicted, gold, or a label.")] = "predicted",
     pieces: options.Pieces = "sum",
-    precision: Annotated[str, Option(help="Of explanations: fp32, bf16 or auto.")] = "auto",
+    precision: Annotated[str, Option(help="Number format: fp32, bf16 or auto.")] = "auto",
     most: Annotated[int, Option(help="Words removed, at most.")] = 20,
     at: Annotated[int, Option(help="Words for metrics whose name ends in @k.")] = 5,
     rows: Annotated[int | None, Option(help="Read only the first texts.  [default: all]")] = None,
@@ -132,26 +132,26 @@ def what_is_measured(
     """What the explanations are of, what judged them, and what a reader of the table must know of its numbers."""
     from salience.faithfulness.evaluation import DRAWS, LEAVE_ONE_OUT_TEXTS
 
-    # Where a text can have several labels, some may have none to explain.
+    # Where texts are multi-label, some may have none to explain.
     number = len(texts) if evaluation.texts is None else len(set(evaluation.texts))
     of_data = f"{counted(number, 'text')} of {data}"
     if evaluation.targets is None:
-        parts = [f"{of_data}, explained for the class that {name} predicts, judged by {judge}"]
+        parts = [f"{of_data}, explained for the class that {name} predicts; shortened texts scored by {judge}"]
     else:
         which = {"predicted": f"predicted by {name}", "gold": "right"}.get(target, f"the label {target}")
         parts = [
-            f"{counted(len(evaluation.targets), 'label')} of {of_data}, {which}, each explained by itself: its "
-            f"probability, and whether it is predicted, judged by {judge}"
+            f"{counted(len(evaluation.targets), 'label')} of {of_data}, {which}, each explained by itself; shortened "
+            f"texts scored by {judge}"
         ]
     if evaluation.scored:
         parts.append(evaluation.scored)
     if pieces == "max":
         parts.append("a word's score is the highest of its tokens' scores")
-    parts.append(f"means over texts with 95 % bootstrap intervals, for random over {DRAWS} draws")
+    parts.append(f"means over texts with 95 % bootstrap intervals; random: the mean of {DRAWS} random orders")
     if "decision-flip" in evaluation.metrics:
-        parts.append(f"decision-flip is {most + 1} where {most} words are not enough")
+        parts.append(f"decision-flip is {most + 1} where removing {most} words does not flip the decision")
     if "loo-tau" in evaluation.metrics:
-        parts.append(f"loo-tau is over {counted(min(LEAVE_ONE_OUT_TEXTS, number), 'text')}")
+        parts.append(f"loo-tau is measured on {counted(min(LEAVE_ONE_OUT_TEXTS, number), 'text')}")
     return "; ".join(parts)
 
 

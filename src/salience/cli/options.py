@@ -106,14 +106,14 @@ Text = Annotated[str | None, of_recipe("Column of the text.  [default: as in tra
 TextPair = Annotated[str | None, of_recipe("Column of a second text.  [default: as in training]")]
 Label = Annotated[str | None, of_recipe("Column of the label.  [default: as in training]")]
 Encoding = Annotated[str, of_recipe("Encoding of csv and tsv files.")]
-MaxLength = Annotated[int | None, of_recipe("Tokens read of a text.  [default: as in training]")]
+MaxLength = Annotated[int | None, of_recipe("Tokens read of each text.  [default: as in training]")]
 Seed = Annotated[int, of_recipe("Seed of the random numbers.")]
 Device = Annotated[str, of_recipe("Device: auto, cpu or cuda.")]
-Pieces = Annotated[str, Option(help="Score of a word of tokens: sum or max.")]
+Pieces = Annotated[str, Option(help="Word score from tokens: sum or max.")]
 Precision = Annotated[str, Option(help="Number format: fp32, bf16 or auto.")]
 Window = Annotated[int, Option(help="Rows held in memory at a time.")]
 Prefix = Annotated[str, Option(help="Prefix of the names of the added columns.")]
-SafeCsv = Annotated[bool, Option("--safe-csv", help="Write csv cells so that none is run as a formula.")]
+SafeCsv = Annotated[bool, Option("--safe-csv", help="Keep spreadsheets from running cells as formulas.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace an existing output.")]
 
 # Of commands that train: what is not given is left to the file of settings, or open.
@@ -122,16 +122,14 @@ GuessedLabel = Annotated[str | None, of_recipe("Column of the label.  [default: 
 TextColumn = Annotated[str | None, of_recipe("Column of the text.  [default: guessed]", DATA, "COLUMN")]
 PairColumn = Annotated[str | None, of_recipe("Column of a second text.  [default: guessed]", DATA, "COLUMN")]
 LabelColumn = Annotated[str | None, of_recipe("Column of the label, or columns of 0 and 1.", DATA, "COLUMN")]
-LabelSeparator = Annotated[str | None, of_recipe("What divides several labels of a text.", DATA)]
+LabelSeparator = Annotated[str | None, of_recipe("Separator of the labels of a text.", DATA)]
 DataEncoding = Annotated[str | None, of_recipe("Character encoding of csv and tsv.  [default: utf-8]", DATA)]
-EmptyLabel = Annotated[str | None, of_recipe("An empty one of several labels: error or none.", DATA)]
+EmptyLabel = Annotated[str | None, of_recipe("Empty multi-label cells: error or none.", DATA)]
 BadRows = Annotated[str | None, of_recipe("Rows without text or label: error or skip.", DATA)]
 AnySeed = Annotated[int | None, of_recipe("Seed of the random numbers.  [default: 0]", TRAINING)]
 TrainingPrecision = Annotated[str | None, of_recipe("Number format: auto, fp32, bf16 or fp16.", TRAINING)]
 TrainingDevice = Annotated[str | None, of_recipe("Device: auto, cpu or cuda.", TRAINING)]
-Set = Annotated[
-    list[str] | None, option("Any setting of docs/reference/settings.md; repeatable.", TRAINING, "NAME=VALUE", "--set")
-]
+Set = Annotated[list[str] | None, option("Any setting (docs/reference/settings.md).", TRAINING, "NAME=VALUE", "--set")]
 Config = Annotated[Path | None, option("Yaml file of settings; options override it.", OUTPUT, "FILE")]
 ReportTo = Annotated[str | None, option("Trackers: tensorboard, mlflow, wandb, trackio.", OUTPUT)]
 

@@ -22,24 +22,24 @@ def predict(
     encoding: options.Encoding = "utf-8",
     max_length: options.MaxLength = None,
     device: options.Device = "auto",
-    output: Annotated[Path | None, Option(help=".csv, .tsv, .jsonl, .parquet, .xlsx; of a part, beside.")] = None,
+    output: Annotated[Path | None, Option(help="Output file: .csv, .tsv, .jsonl, .parquet or .xlsx.")] = None,
     window: options.Window = 8192,
     precision: options.Precision = "auto",
     prefix: options.Prefix = "",
     safe_csv: options.SafeCsv = False,
     no_abstain: Annotated[bool, Option("--no-abstain", help="Decide every text, whatever the thresholds.")] = False,
     threshold: Annotated[
-        str | None, Option(metavar="NUMBER", help="Abstain below it; or spam=0.25: spam from there on.")
+        str | None, Option(metavar="NUMBER", help="Abstain below it; spam=0.25: predict spam from 0.25.")
     ] = None,
     sets: Annotated[
-        float | None, Option(metavar="LEVEL", help="Add sets that hold the right label so often: 0.9.")
+        float | None, Option(metavar="LEVEL", help="Add label sets: 0.9 hold the right label in 90 %.")
     ] = None,
     part: options.Part = None,
     ray: options.Ray = None,
     overwrite: options.Overwrite = False,
     resume: Annotated[bool, Option("--resume", help="Continue an interrupted prediction.")] = False,
 ) -> None:
-    """Predict a label for each row, in the order of the rows and in bounded memory."""
+    """Predict a label for each row."""
     from contextlib import ExitStack, closing
 
     from salience.processes import WHOLE, file_of, importing, part_of
@@ -127,13 +127,13 @@ def predict(
     if seen["undecided"]:
         limit = "the threshold of its label" if threshold is None else f"{predictor.asked_threshold[1]:g}"
         tell(
-            f"{seen['undecided']} of {total} rows are undecided: their probability is not above {limit}; "
-            f"{quoted(added.names[1])} has their most probable label"
+            f"{seen['undecided']} of {total} rows are undecided, their probability is not above {limit}; their most "
+            f"probable label is in {quoted(added.names[1])}"
         )
     if seen["unfamiliar"]:
         tell(
-            f"{seen['unfamiliar']} of {total} rows are unlike the training rows, with a familiarity of at most "
-            f"{UNFAMILIAR:g}; of rows like those, about 5 % have so little"
+            f"{seen['unfamiliar']} of {total} rows are unlike the training rows (familiarity {UNFAMILIAR:g} or less, "
+            "as 5 % of rows like those have)"
         )
     share = "" if turn == WHOLE else f", part {turn[0]} of {turn[1]}"
     tell(f"{counted(total, 'row')} predicted{share}" + (f": {output}" if output else ""))

@@ -19,7 +19,7 @@ REPORT = "report.html"
 
 
 def report(run: Annotated[str, Argument(help="Folder written by `salience train`.")]) -> None:
-    """Make report.html of a run again: scores, confusions, calibration, curves, errors, words and data on one page."""
+    """Rebuild report.html of a finished run."""
     from salience.classify import load
     from salience.explainers.class_words import KEPT
     from salience.files import locked, resolved, write_whole

@@ -72,7 +72,7 @@ def labelled_texts(
             f"{data}: no row has a label that the model knows ({listed(labels)}); check its --label column"
         )
     if len(known) < len(every):
-        tell(f"{data}: {len(every) - len(known)} of {len(every)} texts are left out, whose label is not known")
+        tell(f"{data}: {len(every) - len(known)} of {len(every)} texts are left out: the model lacks their label")
     return every.take(known)
 
 

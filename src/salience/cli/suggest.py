@@ -25,8 +25,8 @@ def strategies() -> list[tuple[str, str]]:
 
 
 def suggest(
-    model: Annotated[str, Argument(help="Run, any other trained classifier, or an encoder such as minilm.")],
-    pool: Annotated[str, Argument(help="Texts without labels, as for `salience predict`.")],
+    model: Annotated[str, Argument(help="Run, other trained classifier, or encoder such as minilm.")],
+    pool: Annotated[str, Argument(help="Unlabelled texts, as for `salience predict`.")],
     text: options.Text = None,
     text_pair: options.TextPair = None,
     encoding: options.Encoding = "utf-8",
@@ -45,9 +45,9 @@ def suggest(
     safe_csv: options.SafeCsv = False,
     overwrite: options.Overwrite = False,
 ) -> None:  # fmt: skip
-    """Choose the texts whose labels would help a classifier most, for a person to label."""
+    """Choose the unlabelled texts that a person should label next."""
     # The rows get their rank, the predicted label and its probability, and an empty column for the label, if the pool
-    # has none of this name. Where a text can have several labels, they get the list of the predicted ones, no
+    # has none of this name. Where texts are multi-label, they get the list of the predicted ones, no
     # probability, and the columns of labels that the training data have. Columns of labels in the pool are not read.
     from functools import partial
 
@@ -133,7 +133,7 @@ def suggest(
             shown = f"{min(certain):.2f} to {max(certain):.2f}, mean {np.mean(certain):.2f}"
             tell(f"their probabilities: {shown}")
     if kept := [label for label in labels if label in names]:
-        tell(f"labels of {pool} are not read, and kept as they are: {listed(map(quoted, kept))}")
+        tell(f"{pool}: the column {listed(map(quoted, kept))} is ignored and kept as it is")
         return
     how = ""
     if len(labels) > 1:
@@ -142,7 +142,7 @@ def suggest(
         example, separator = classifier.labels[:2], trained.separator if trained else None
         how = f", such as {joined(example, separator)}"
     shown = listed(map(quoted, labels))
-    tell(f"next: fill in {shown}{how}, and append the texts with their labels to the training data")
+    tell(f"next: fill in {shown}{how}, and add these rows to the training data")
 
 
 def skew(predicted: Mapping[str, int], labels: Sequence[str], count: int) -> str:
@@ -150,9 +150,9 @@ def skew(predicted: Mapping[str, int], labels: Sequence[str], count: int) -> str
     most = max(predicted.values(), default=0)
     reasons = []
     if most > SKEWED * count / len(labels):
-        reasons.append(f"{most:,} of {counted(count, 'text')} have one predicted label")
+        reasons.append(f"{most:,} of {counted(count, 'text')} have the same predicted label")
     if without := [label for label in labels if label not in predicted]:
-        reasons.append(f"none is predicted to be {listed(map(quoted, without), 5)}")
+        reasons.append(f"none has {listed(map(quoted, without), 5)}")
     if count < 2 * len(labels) or not reasons:
         return ""
-    return f"skewed: {'; '.join(reasons)}: label some texts that are drawn at random too"
+    return f"skewed: {'; '.join(reasons)}; label some randomly chosen texts too"

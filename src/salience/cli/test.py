@@ -18,7 +18,7 @@ def test(
     text: options.Text = None,
     text_pair: options.TextPair = None,
     label: options.Label = None,
-    empty_label: Annotated[str | None, of_recipe("An empty one: error or none.  [default: trained]")] = None,
+    empty_label: Annotated[str | None, of_recipe("Empty cells: error or none.  [default: as in training]")] = None,
     encoding: options.Encoding = "utf-8",
     bad_rows: Annotated[str, Option(help="Incomplete rows: error or skip.")] = "error",
     max_length: options.MaxLength = None,

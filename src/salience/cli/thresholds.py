@@ -23,13 +23,13 @@ SAVED = "--save keeps a choice in the run: add --precision, --recall, --cost or 
 def thresholds(
     run: Annotated[str, Argument(help="Folder written by `salience train`.")],
     label: Annotated[str | None, Option(help="Label to find.  [default: a table of each]")] = None,
-    precision: Annotated[float | None, Option(help="Lowest threshold for it, with 95 % certainty.")] = None,
-    recall: Annotated[float | None, Option(help="Highest threshold that finds this share.")] = None,
+    precision: Annotated[float | None, Option(help="Lowest with this precision (95 % certain).")] = None,
+    recall: Annotated[float | None, Option(help="Highest with this recall.")] = None,
     cost: Annotated[str | None, Option(help="Threshold of the lowest cost: fp=1,fn=20.")] = None,
     target_precision: Annotated[float | None, of_recipe("Precision below which predict abstains.")] = None,
     save: Annotated[bool, Option("--save", help="Keep the choice: the run then decides by it.")] = False,
 ) -> None:
-    """Show what a label is at its thresholds, by the out-of-fold rows of a run, and choose one; nothing is trained."""
+    """Show precision and recall of a label by threshold, on out-of-fold predictions, and choose a threshold."""
     from salience.processes import importing
 
     with importing():
@@ -93,8 +93,8 @@ def thresholds(
             raise InputError(f"{out_of_reach(chosen, rows)}; nothing is saved")
         console.print(table_of(rows, title, "0.5" if several else "most probable", now[each]))
     say(
-        "A label is predicted from its threshold on. Intervals are Wilson's of 95 %, each for its row alone: the best "
-        "of several rows looks better than it is."
+        "A label is predicted if its probability is at least the threshold. 95 % intervals (Wilson), each for its own "
+        "row: the best of several rows looks better than it is."
     )
     if chosen is None:
         return
@@ -108,7 +108,7 @@ def thresholds(
         say(saved(run))
     else:
         option = quote(f"{label}={chosen['threshold']}")
-        say(f"use it: salience predict {run} FILE --threshold {option}; or keep it in the run with --save")
+        say(f"next: salience predict {run} FILE --threshold {option}; or keep it in the run with --save")
 
 
 def costs_in(text: str) -> tuple[float, float]:
@@ -153,11 +153,11 @@ def table_of(rows: LabelRows, title: str, usual: str, now: float) -> Any:
 def out_of_reach(chosen: dict[str, Any], rows: LabelRows) -> str:
     """Why no threshold of a label is for a precision, and which one its rows can show."""
     highest = chosen["reachable"]
-    instead = "none can be stated" if highest is None else f"at most {highest:g} can be stated"
+    instead = "no precision" if highest is None else f"at most {highest:g}"
     return (
-        f"a precision of {chosen['chosen_by']['precision']:g} is out of reach for {quoted(chosen['label'])}: on "
-        f"{counted(rows.curve.rows, 'row')} of the estimate, {instead} with 95 % certainty; more labelled rows that "
-        "have it raise that"
+        f"a precision of {chosen['chosen_by']['precision']:g} is out of reach for {quoted(chosen['label'])}: "
+        f"{counted(rows.curve.rows, 'row')} of the estimate show {instead} with 95 % certainty; add labelled rows "
+        "that have it"
     )
 
 

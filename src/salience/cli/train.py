@@ -42,28 +42,30 @@ def train(
     group: Annotated[str | None, of_recipe("Column of groups that are not divided.", DATA, "COLUMN")] = None,
     encoding: options.DataEncoding = None,
     bad_rows: Annotated[str | None, of_recipe("error or skip.", DATA, hidden=True)] = None,
-    estimate: Annotated[str | None, of_recipe("Scores on new rows: none, holdout, folds:K.", SCORES)] = None,
-    target_precision: Annotated[float | None, of_recipe("Precision below which predict abstains.", SCORES)] = None,
+    estimate: Annotated[str | None, of_recipe("Expected scores by: none, holdout or folds:K.", SCORES)] = None,
+    target_precision: Annotated[
+        float | None, of_recipe("Precision that predict reaches by abstaining.", SCORES)
+    ] = None,
     model: Annotated[str | None, of_recipe("minilm, a folder, a hub name, or attention:dot.", MODEL)] = None,
     set_model: Annotated[
         list[str] | None, option("Setting of an attention classifier; repeatable.", MODEL, "NAME=VALUE")
     ] = None,
     max_length: Annotated[int | None, of_recipe("Tokens read at once.  [default: at most 512]", MODEL)] = None,
-    long: Annotated[str | None, of_recipe("Of longer texts: head, head-tail or windows.", MODEL)] = None,
-    method: Annotated[str | None, of_recipe("plain, or of salience methods: ssmix:window=0.2.", TRAINING)] = None,
+    long: Annotated[str | None, of_recipe("Part read of longer texts: head, head-tail, windows.", MODEL)] = None,
+    method: Annotated[str | None, of_recipe("plain (no mixing), or one of `salience methods`.", TRAINING)] = None,
     trained_layers: Annotated[
-        str | None, of_recipe("all, N from the top, or 0: the head alone.", TRAINING, "N")
+        str | None, of_recipe("all, top N, or 0: head alone, encoder frozen.", TRAINING, "N")
     ] = None,
     effort: Annotated[str | None, of_recipe("quick, normal or best.  [default: normal]", TRAINING)] = None,
     steps: Annotated[int | None, of_recipe("Training steps.  [default: by the data]", TRAINING)] = None,
     batch_size: Annotated[int | None, of_recipe("Texts in a step.", TRAINING, hidden=True)] = None,
     learning_rate: Annotated[float | None, of_recipe("Highest rate.", TRAINING, hidden=True)] = None,
-    time_limit: Annotated[str | None, option("The plan is cut to fit: 90s, 10m, 2h.", TRAINING, "TIME")] = None,
+    time_limit: Annotated[str | None, option("Do less training to fit: 90s, 10m, 2h.", TRAINING, "TIME")] = None,
     class_weights: Annotated[str | None, of_recipe("none, auto, or name=weight,...", TRAINING, hidden=True)] = None,
     label_descriptions: Annotated[
-        str | None, of_recipe("Yaml file of texts about labels, or names.", TRAINING, "FILE")
+        str | None, of_recipe("Yaml file that describes labels, or names.", TRAINING, "FILE")
     ] = None,
-    marks: Annotated[str | None, of_recipe("Column of the words that decide a label.", DATA, "COLUMN")] = None,
+    marks: Annotated[str | None, of_recipe("Column of the words that decide the label.", DATA, "COLUMN")] = None,
     ignore: Annotated[
         str | None, of_recipe("Column of words that must not count.", DATA, "COLUMN", hidden=True)
     ] = None,
@@ -201,7 +203,7 @@ def show_scores(run: Run, *others: str, done: str = "") -> None:
 def rows_to_show(probabilities: np.ndarray, labels: np.ndarray) -> list[int]:
     """The most confident right decision, the most confident wrong one, and the least confident one.
 
-    Of texts with several labels: those whose labels are the most and the least probable, and one in the middle.
+    Of multi-label texts: those whose labels are the most and the least probable, and one in the middle.
 
     Args:
         probabilities: (N, C).

@@ -59,7 +59,7 @@ def compare(
 ) -> Comparison | None:
     """Trains every method with every seed and compares them with the first one.
 
-    The seed decides everything random: the rows that are drawn, the validation part, the new head, batches and
+    The seed decides everything random: the sample of the rows, the validation part, the new head, batches and
     mixtures. Each run writes its metrics, predictions and recipe to `output/METHOD-SEED`, with several data sets,
     models or sizes to `output/DATA/MODEL/SIZE/METHOD-SEED`. The comparison is written to `output/comparison.json`, and
     a table of all runs to `output/results.csv`. Finished runs are not repeated, and an interrupted run is
@@ -76,7 +76,7 @@ def compare(
         output: the folder of all runs.
         note: called with a line of text for every run.
         callbacks: callbacks of the Trainer, added to its defaults in every run; picklable with several jobs.
-        sizes: numbers of labelled rows, of which each seed draws a stratified part; None stands for all rows. The
+        sizes: numbers of labelled rows, of which each seed takes a stratified sample; None stands for all rows. The
             rows are the same for all methods, and those of a smaller size are among those of a larger one.
         models: names of models; none are given, or they replace the model of `base`.
         data_sets: name of a data set to its settings, such as {"reviews": {"data": "reviews.csv", "test":
@@ -88,10 +88,10 @@ def compare(
         report_to: trackers of experiments that follow the runs, as for `salience.training.run.train`.
         references: rows beside the methods, with which no comparison is made: keys of
             `salience.training.references.REFERENCES`. They can also be named among the methods.
-        budget: what all methods spend alike. "passes": passes of texts through the model (`salience.training.passes`);
-            "time": seconds on this machine, measured before the first run; "steps": training steps. The steps are
-            those of the first method, and the others have as many as they can pay for. A variant with steps of its
-            own keeps them.
+        budget: the compute budget that is equal for all methods. "passes": the same number of passes of texts through
+            the model (`salience.training.passes`); "time": seconds on this machine, measured before the first run;
+            "steps": training steps. The first method has its steps, and the others as many as the budget pays for. A
+            variant with steps of its own keeps them.
         measures: what is measured of each run beside its scores: names of `salience.training.measures.MEASURES`,
             such as "faithfulness"; or measures by name, such as {"faithfulness": Faithfulness(texts=50)} or
             a `salience.training.measures.Measure` of your own; picklable with several jobs.
@@ -140,7 +140,7 @@ def compare(
     log.check(run_jobs(left, pool, log, display, tell, note), len(mine))
     missing = [name for name, cell in cells.items() if name not in done and not cell.is_done()]
     if missing:
-        note(f"{len(missing)} of {len(cells)} runs are left to other parts; the last of them prints the comparison")
+        note(f"{len(missing)} of {len(cells)} runs are left to other parts; the last one prints the comparison")
         return None
     runs = {(cell.condition, cell.method, cell.seed): cell.read() for cell in cells.values()}
     recipes = {condition: plan[grid.baseline] for condition, plan in plans.items()}

@@ -69,7 +69,7 @@ def heat_maps_of(
 ) -> HeatMaps:  # fmt: skip
     """Explanations of the texts in a report, by every compared method, for the class that its model predicts.
 
-    Where a text can have several labels, the label is explained about which the methods differ most. Models are loaded
+    Where texts are multi-label, the label is explained about which the methods differ most. Models are loaded
     only for texts whose explanations are not stored yet. References have no models.
 
     Args:

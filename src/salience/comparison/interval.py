@@ -1,20 +1,20 @@
-"""The 95 % interval of a paired difference over data sets, draws of training rows, and test rows.
+"""The 95 % interval of a paired difference over data sets, samples of training rows, and test rows.
 
 It is the hierarchical bootstrap in closed form: the mean is linear in the bootstrap's weights, so the bootstrap's
-variance is known without drawing. Two corrections make it honest for few draws. Each level's sum of squares is divided
-by its degrees of freedom, because D draws that are drawn with replacement vary by (D - 1) / D of what they should. On
-such variances of hierarchical data see Davison and Hinkley (1997), Bootstrap Methods and their Application, section
-3.8. And each level has its own quantile of Student's t:
+variance is known without sampling. Two corrections make it honest for few samples. Each level's sum of squares is
+divided by its degrees of freedom, because D samples that are sampled with replacement vary by (D - 1) / D of what they
+should. On such variances of hierarchical data see Davison and Hinkley (1997), Bootstrap Methods and their Application,
+section 3.8. And each level has its own quantile of Student's t:
 
-    half width^2 = t(draws)^2 * variance by draws + t(rows)^2 * variance by rows
+    half width^2 = t(samples)^2 * variance by samples + t(rows)^2 * variance by rows
 
 For one set with normal levels this covers at least 95 %: Banerjee (1960), Approximate confidence interval for linear
 functions of means of k populations when the population variances are not equal, Sankhya 22, 357-358. Over several
 sets, the degrees of freedom of a level are Satterthwaite's (1946, Biometrics Bulletin 2, doi 10.2307/3002019).
 
 On other data sets, the means of the S sets vary by everything, so that the interval is Student's with S - 1 degrees of
-freedom. It is not narrower than the one on these data sets, for which a set with a single draw is taken to vary by
-draws as the mean of the others does.
+freedom. It is not narrower than the one on these data sets, for which a set with a single sample is taken to vary by
+samples as the mean of the others does.
 
 docs/research/studies/statistics.md says how often this and other intervals cover the true difference, as
 `bench/interval_coverage.py` measures it.
@@ -48,11 +48,11 @@ def paired_interval(
 ) -> Difference:
     """The mean over data sets of paired differences, with its 95 % interval.
 
-    There is no interval if nothing is known of a level: a single draw of a set, unless the sets vary; or differences
+    There is no interval if nothing is known of a level: a single sample of a set, unless the sets vary; or differences
     that are all equal.
 
     Args:
-        differences: for each of S data sets (D_s, N_s) of draws and test rows, or (D_s,) if a draw has one number
+        differences: for each of S data sets (D_s, N_s) of samples and test rows, or (D_s,) if a sample has one number
             only, as macro-F1. Then the test rows are held fixed.
         over_sets: whether the claim is about other data sets like these, of which these are a random sample. With one
             data set it is always about that set.
@@ -71,9 +71,9 @@ def paired_interval(
 
 
 def levels(sets: Sequence[Variation], over_rows: bool = True, assumed: bool = False) -> list[Level]:
-    """The variance of the mean over these data sets by draws, and by test rows if they are to be others.
+    """The variance of the mean over these data sets by samples, and by test rows if they are to be others.
 
-    Nothing is known of the draws of a set with a single one, unless it is `assumed` to vary as the others do.
+    Nothing is known of the samples of a set with a single one, unless it is `assumed` to vary as the others do.
     """
     known = [each for each in sets if each.draws > 1] if assumed else sets
     by_draws = satterthwaite([each.by_draws for each in known], [each.draws - 1 for each in known])

@@ -1,4 +1,4 @@
-"""The result of comparing a method with a baseline by one score, over data sets, draws and test rows."""
+"""The result of comparing a method with a baseline by one score, over data sets, samples and test rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from salience.comparison.variation import Difference, paired, variation
 
 @dataclass(frozen=True)
 class DrawsNeeded:
-    """How many draws of every data set make an interval narrow enough."""
+    """How many samples of every data set make an interval narrow enough."""
 
     draws: float  # infinity if no number is enough
     half_width: float  # that they give at most
@@ -25,17 +25,17 @@ class DrawsNeeded:
     def __str__(self) -> str:
         """'12', or why no number is enough."""
         if math.isinf(self.draws):
-            return f"no number of draws: the test rows alone give ±{self.by_rows:.2f}"
+            return f"no number of seeds: the test rows alone give ±{self.by_rows:.2f}"
         return f"{self.draws:.0f}"
 
 
 def draws_needed(
     differences: Sequence[ArrayLike], half_width: float = 0.5, over_rows: bool = True, comparisons: int = 1
 ) -> DrawsNeeded | None:
-    """The least number of draws whose interval on these data sets has a half width of at most `half_width`.
+    """The least number of samples whose interval on these data sets has a half width of at most `half_width`.
 
-    It takes the observed spreads for the true ones, and the quantile of t that so many draws have. The interval over
-    other data sets can stay wider: more draws do not make more sets. None if a set has a single draw, or if all
+    It takes the observed spreads for the true ones, and the quantile of t that so many samples have. The interval over
+    other data sets can stay wider: more samples do not make more sets. None if a set has a single sample, or if all
     differences are equal. Arguments as of `paired_interval`.
     """
     sets = [variation(values) for values in differences]
@@ -75,14 +75,14 @@ def paired_difference(
     """Compares a method with a baseline by one score.
 
     Args:
-        method: for each of S data sets the scores (D_s, N_s) of draws and test rows, or (D_s,) of draws.
-        baseline: the same for the baseline, from the same draws and test rows in the same order.
+        method: for each of S data sets the scores (D_s, N_s) of samples and test rows, or (D_s,) of samples.
+        baseline: the same for the baseline, from the same samples and test rows in the same order.
         over_sets, over_rows, comparisons: as of `paired_interval`.
-        half_width: for the draws needed, in the unit of the scores: half a point where these are in percent.
-        seed: of the p-value, where signs are drawn.
+        half_width: for the samples needed, in the unit of the scores: half a point where these are in percent.
+        seed: of the p-value, where signs are sampled.
 
     Raises:
-        InputError: there are no scores, or the two do not have the same sets, draws and rows.
+        InputError: there are no scores, or the two do not have the same sets, samples and rows.
     """
     differences = paired(method, baseline)
     interval = paired_interval(differences, over_sets, over_rows, comparisons)

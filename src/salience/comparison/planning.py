@@ -169,7 +169,7 @@ class Known:
     ) -> dict[str, float]:
         """What a step of each method costs, in passes of all its texts or in seconds; new costs are measured.
 
-        References have no steps. If one is the baseline, the others spend as much as plain training.
+        References have no steps. If one is the baseline, the others have the budget of fine-tuning without mixing.
         """
         kind, costs = BUDGETS[budget], {}
         measure = kind and kind[0]()

@@ -1,7 +1,7 @@
-"""How many draws decide a claim: the chance of each verdict, and the least number of draws that gives 80 %.
+"""How many samples decide a claim: the chance of each verdict, and the least number of samples that gives 80 %.
 
-All sets are taken to have the same draws and the same spread of differences between draws, in the model of
-`salience.comparison.verdict`. Then t has S (D - 1) degrees of freedom, for S sets and D draws of each.
+All sets are taken to have the same samples and the same spread of differences between samples, in the model of
+`salience.comparison.verdict`. Then t has S (D - 1) degrees of freedom, for S sets and D samples of each.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def chance_of_no_gain(spread: float, sets: int, draws: int) -> float:
 
 @cache
 def draws_needed(gain: float | None, spread: float, sets: int) -> float:
-    """The least number of draws of each set, two or more, that shows a gain with a power of 80 %.
+    """The least number of samples of each set, two or more, that shows a gain with a power of 80 %.
 
     Without a gain: that shows that there is none of a point, if there is none at all. Infinity if a million are too
     few, or if the gain is none.
@@ -54,7 +54,7 @@ def draws_needed(gain: float | None, spread: float, sets: int) -> float:
 
 
 def pooled_spread(differences: Sequence[np.ndarray]) -> tuple[float, int]:
-    """The standard deviation of differences (D,) between draws, pooled over all, and its degrees of freedom."""
+    """The standard deviation of differences (D,) between samples, pooled over all, and its degrees of freedom."""
     degrees = sum(len(values) - 1 for values in differences)
     squares = sum(float(np.square(values - np.mean(values)).sum()) for values in differences)
     return (math.sqrt(squares / degrees) if degrees else math.nan), degrees

@@ -41,7 +41,7 @@ class ConditionResults:
         title: the condition in words, as far as it differs from others; empty for the only one.
         rows: number of test rows.
         scores: method to score to values (S,), one for each seed. "seconds" is the time of a run.
-        differences: method to score to its difference from the baseline, over draws and test rows. The baseline has
+        differences: method to score to its difference from the baseline, over samples and test rows. The baseline has
             none, and neither have references.
         references: reference row to score to its mean difference from the baseline, where it has the score. No claim
             is made about it, so it has no interval and no p-value.

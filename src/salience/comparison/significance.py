@@ -22,22 +22,22 @@ def sign_flip_p(
 
     Without a difference, each pair's difference might as well have the other sign. The p-value is the share of signs
     with a mean at least as far from 0 as the observed one (R. A. Fisher, 1935, The Design of Experiments, section 21).
-    On these data sets, a pair is a draw of a data set. On other data sets, a pair is a data set: its draws do not vary
-    independently of each other there.
+    On these data sets, a pair is a sample of a data set. On other data sets, a pair is a data set: its samples do not
+    vary independently of each other there.
 
-    All 2^n signs are tried for up to 16 pairs. For more, `count` of them are drawn, and the observed one is counted
+    All 2^n signs are tried for up to 16 pairs. For more, `count` of them are sampled, and the observed one is counted
     with them, so that p is never 0: Phipson and Smyth (2010), Permutation P-values should never be zero, Statistical
     Applications in Genetics and Molecular Biology 9(1), article 39, doi 10.2202/1544-6115.1585. The least p-value of n
     pairs is 2^(1-n): 5 pairs cannot have one below 0.05.
 
-    All draws of a set share its test rows, whose part in the mean no flip of draws can show. For a claim about other
-    test rows, the mean of the flipped draws varies by the test rows too, with Student's t, and the larger p-value of
-    the two counts. This is approximate; flipping alone is exact, about these test rows.
+    All samples of a set share its test rows, whose part in the mean no flip of samples can show. For a claim about
+    other test rows, the mean of the flipped samples varies by the test rows too, with Student's t, and the larger
+    p-value of the two counts. This is approximate; flipping alone is exact, about these test rows.
 
     Args:
         differences, over_sets, over_rows: as of `salience.comparison.interval.paired_interval`.
-        count: number of signs that are drawn where they are not all tried.
-        seed: of the drawn signs.
+        count: number of signs that are sampled where they are not all tried.
+        seed: of the sampled signs.
     """
     sets = [variation(values) for values in differences]
     if over_sets and len(sets) > 1:

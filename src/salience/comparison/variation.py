@@ -1,8 +1,8 @@
-"""What a paired difference varies with: its sums of squares over draws, over test rows, and over both.
+"""What a paired difference varies with: its sums of squares over samples, over test rows, and over both.
 
-A method and a baseline are trained on D draws of the rows of a data set, and every draw is tested on the same N test
-rows. So draws and rows are crossed: x_dn = mean + draw_d + row_n + rest_dn. Searle, Casella and McCulloch (1992),
-Variance Components, chapter 4, on balanced data.
+A method and a baseline are trained on D samples of the rows of a data set, and every sample is tested on the same N
+test rows. So samples and rows are crossed: x_dn = mean + draw_d + row_n + rest_dn. Searle, Casella and McCulloch
+(1992), Variance Components, chapter 4, on balanced data.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ class Variation:
 
     @property
     def by_draws(self) -> float:
-        """The variance of the mean by draws, without bias: NaN for a single draw.
+        """The variance of the mean by samples, without bias: NaN for a single sample.
 
-        It is at least what the rest alone would give. Few test rows can give every draw the same mean by accident.
+        It is at least what the rest alone would give. Few test rows can give every sample the same mean by accident.
         """
         if self.draws < 2:
             return np.nan
@@ -85,7 +85,7 @@ class Variation:
 
     @property
     def by_rows(self) -> float:
-        """The variance of the mean by test rows, without the rest, which `by_draws` has; 0 for one number a draw."""
+        """The variance of the mean by test rows, without the rest, which `by_draws` has; 0 for one number a sample."""
         if self.rows < 2:
             return 0.0
         return max(self.of_rows / (self.rows * (self.rows - 1)) - self._by_rest, 0.0)
@@ -97,7 +97,7 @@ class Variation:
 
 
 def variation(differences: ArrayLike) -> Variation:
-    """Sums up the differences (D, N) on one data set, or (D,) if a draw has one number only."""
+    """Sums up the differences (D, N) on one data set, or (D,) if a sample has one number only."""
     values = np.asarray(differences, float)
     values = values.reshape(len(values), -1)
     mean, by_draw, by_row = values.mean(), values.mean(1), values.mean(0)

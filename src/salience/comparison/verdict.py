@@ -1,12 +1,13 @@
 """What the interval of a mean difference says of a claim that one method is better than another: one of four verdicts.
 
-The model: on S data sets, a method and its baseline are trained on the same draws of rows with the same seeds. The
-differences of a set vary by draws around the set's own mean. A claim is one about the mean over these sets, with their
-test rows: it says nothing of other sets. The variance of the mean pools those of the sets, each from its own draws,
-since sets differ in their spread. There is none if a set has a single draw. The degrees of freedom are Welch's (1947,
-Biometrika 34, 28-35), which keep what few draws of many sets tell: with equal spreads the intervals cover as Student's
-do, where those of Satterthwaite (1946) are too wide (two draws of six sets: 98 % instead of 95 %). What other sets
-like these would give is another interval, Student's over the means of the sets. It stands beside and decides nothing.
+The model: on S data sets, a method and its baseline are trained on the same samples of rows with the same seeds. The
+differences of a set vary by samples around the set's own mean. A claim is one about the mean over these sets, with
+their test rows: it says nothing of other sets. The variance of the mean pools those of the sets, each from its own
+samples, since sets differ in their spread. There is none if a set has a single sample. The degrees of freedom are
+Welch's (1947, Biometrika 34, 28-35), which keep what few samples of many sets tell: with equal spreads the intervals
+cover as Student's do, where those of Satterthwaite (1946) are too wide (two samples of six sets: 98 % instead of 95
+%). What other sets like these would give is another interval, Student's over the means of the sets. It stands beside
+and decides nothing.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def judged(family: Sequence[Sequence[ArrayLike]]) -> list[Judged]:
 
 
 def mean_and_level(differences: Sequence[ArrayLike]) -> tuple[float, Level | None]:
-    """The mean over the sets, and its variance by draws; None if a set has a single draw, or if nothing varies."""
+    """The mean over the sets, and its variance by samples; None if a set has a single sample, or if nothing varies."""
     sets = [variation(values) for values in differences]
     mean, variances = float(np.mean([each.mean for each in sets])), np.array([each.by_draws for each in sets])
     total = float(variances.sum())

@@ -44,7 +44,7 @@ def further_texts(texts: Texts, names: Sequence[str], taken_out: Sequence[str] =
 def marked_words(texts: Texts, names: Sequence[str]) -> Iterator[Labelled]:
     """The marked words of each text that has any.
 
-    Where a text can have several labels, the words that are marked by the name of one are a text of this label alone.
+    Where texts are multi-label, the words that are marked by the name of one are a text of this label alone.
     In a pair, a text without marks stays whole.
     """
     for number, marks in enumerate(texts.marks or []):

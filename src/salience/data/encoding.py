@@ -106,7 +106,7 @@ class Encoded(Dataset):
         ids: the token ids of all texts, flat.
         segments: flat as `ids`: 0 for special tokens, 1 for the text, 2 for the second text of a pair.
         lengths: (N,) int, the number of tokens of each text.
-        labels: (N,) int; or (N, C), 0 and 1 where texts can have several labels, or probabilities; None if unknown.
+        labels: (N,) int; or (N, C), 0 and 1 where texts are multi-label, or probabilities; None if unknown.
         cut: (N,) bool, whether a text is longer than what is read of it. One value stands for all texts.
         words: the words that the tokens are parts of; None if they are not needed. They take several times the memory
             of the ids.

@@ -134,7 +134,7 @@ def fraction_among(names: Iterable[str]) -> str | None:
 
 
 def encode(labels: Sequence[Label], names: Sequence[str], source: str, rows: Sequence[int]) -> np.ndarray:
-    """The index of each label in `names` (N,) int64. Of rows with several labels, 0 and 1 (N, C) int64.
+    """The index of each label in `names` (N,) int64. Of multi-label rows, 0 and 1 (N, C) int64.
 
     Labels that are not among the names are refused, each with its `rows` and the known one that may be meant.
     """

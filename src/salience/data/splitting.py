@@ -1,4 +1,4 @@
-"""Parts of labelled rows, stratified by class: rows held out for validation, draws for learning curves, and folds.
+"""Parts of labelled rows, stratified by class: rows held out for validation, samples for learning curves, and folds.
 
 Rows that belong together, such as those of an author, or those of one text, are one unit, which is not divided.
 """
@@ -122,7 +122,7 @@ def held_out_units(
 def held_out_rows(
     labels: Sequence[Sequence[str]], share: float, seed: int, groups: np.ndarray | None = None
 ) -> list[int]:
-    """The rows with several labels that are held out; at least one, if one can be. Every label keeps a row to train
+    """The multi-label rows that are held out; at least one, if one can be. Every label keeps a row to train
     on."""
     indicators = indicators_of(labels)
     members = np.arange(len(labels)) if groups is None else groups
@@ -187,7 +187,7 @@ def draw(labels: Sequence[Any], size: int, seed: int, source: str = "", option: 
     """The indices of `size` of the N rows, in the order of the rows.
 
     Every class has about its share of the rows, and at least two of them if `size` is at least twice the number of
-    classes, or else at least one. For one seed, smaller draws are parts of larger ones.
+    classes, or else at least one. For one seed, smaller samples are parts of larger ones.
 
     Raises:
         InputError: there are fewer rows than `size`, or more classes.
@@ -202,7 +202,7 @@ def draw(labels: Sequence[Any], size: int, seed: int, source: str = "", option: 
 
 
 def drawing_order(labels: Sequence[Hashable], seed: int) -> np.ndarray:
-    """The N indices in the order in which rows are drawn (N,).
+    """The N indices in the order in which rows are sampled (N,).
 
     The rows of each class are shuffled, and the k-th of the n rows of a class, counted from 0, is placed at (k + 1/2)
     / n, so every class advances at the same rate. The first row of each class is placed before all others, and the
@@ -221,10 +221,10 @@ def drawing_order(labels: Sequence[Hashable], seed: int) -> np.ndarray:
 
 
 def nested_rows(labels: Sequence[Sequence[str]], size: int, seed: int) -> list[int]:
-    """As `draw`, of rows with several labels.
+    """As `draw`, of multi-label rows.
 
     A row of each label comes first, as far as there is room: rarest label first, one for each that none has yet. The
-    others are halved by `stratified_parts`, and the half in which the draw ends is halved again.
+    others are halved by `stratified_parts`, and the half in which the sample ends is halved again.
     """
     indicators = indicators_of(labels)
     order = np.random.default_rng(seed).permutation(len(indicators))
@@ -251,7 +251,7 @@ def nested_rows(labels: Sequence[Sequence[str]], size: int, seed: int) -> list[i
 
 
 def drawn(texts: Texts, most: int, seed: int) -> Texts:
-    """At most `most` texts, drawn at random; all, in their order, if there are no more."""
+    """At most `most` texts, sampled at random; all, in their order, if there are no more."""
     if len(texts) <= most:
         return texts
     return texts.take(np.random.default_rng(seed).permutation(len(texts))[:most])

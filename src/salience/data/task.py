@@ -292,7 +292,7 @@ def collect(
     given = [each for each in labels if each]
     if columns.empty_label == "none" and given and all(isinstance(each, str) for each in given):
         raise InputError(
-            f"{source}: column {quoted(columns.label)}: --empty-label none is for rows with several labels, and these "
+            f"{source}: column {quoted(columns.label)}: --empty-label none is for multi-label rows, and these "
             "have one each: leave it out, or name what divides several with --label-separator"
         )
     if (single := mixed_kinds(labels)) is not None:
@@ -375,7 +375,7 @@ def name_in_words(label: str) -> str:
 
 
 def read_descriptions(source: str) -> dict[str, list[str]]:
-    with readable_text(Path(source).expanduser(), "utf-8") as file:
+    with readable_text(Path(source).expanduser()) as file:
         text = file.read()
     found = read_yaml(text, source, texts_only=True)
     if not isinstance(found, dict) or not found:
@@ -396,6 +396,6 @@ def worth_describing(task: Task) -> str:
     if rows > FEW or len(task.descriptions) or task.taught is not None or task.training.second is not None:
         return ""
     return (
-        f"{counted(round(rows), 'row')} of a label on average: a sentence that says what each label means can help "
+        f"few labels ({counted(round(rows), 'row')} of each on average): a sentence on what each label means can help "
         "(--label-descriptions labels.yaml)"
     )

@@ -25,7 +25,7 @@ class Texts:
         texts: N texts; of pairs, the first ones.
         second: the N second texts of pairs; None for single texts.
         labels: (N,) int, the numbers of the labels, `UNKNOWN` (-1) where a label is not known; None if none is. Any
-            sequence of whole numbers is taken. Of texts that can have several labels, 0 and 1 (N, C).
+            sequence of whole numbers is taken. Of multi-label texts, 0 and 1 (N, C).
         rows: the number of each text's row in its file, 1 for the first row below the header; None for texts that
             come from no file.
         marks: for each text, the words that a person has marked, in a form of `salience.data.marks`.

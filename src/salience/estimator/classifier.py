@@ -69,22 +69,22 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         batch_size: number of texts in a step.
         learning_rate: highest learning rate.
         pooling: what the head reads: "cls", "mean", "first" or "auto"; see docs/research/defaults.md.
-        trained_layers: encoder layers that are trained, counted from the top, or "all"; 0 is a regression on the
-            vectors of the untrained encoder.
-        effort: "quick", "normal" or "best", accuracy for time; see docs/research/defaults.md. None is "normal" with
-            mean pooling, one label a text and less than 2,000 texts.
+        trained_layers: encoder layers that are trained, counted from the top, or "all"; 0 is the head alone, a
+            logistic regression on the frozen encoder.
+        effort: compute budget of training, "quick", "normal" or "best"; see docs/research/defaults.md. None is
+            "normal" with mean pooling, one label a text and less than 2,000 texts.
         head_rate: learning rate of the head, as a multiple of that of the encoder. None is 10 with mean
             pooling, else 1.
         max_length: number of tokens that are read at once.
         long: what is read of longer texts: "head", "head-tail" or "windows".
         validation_share: part of the texts that is held out to select the best checkpoint; 0 for training on all.
-        estimate: "holdout" or "folds:K" trains further models, each on a part of the texts, to predict the others.
-            `salience train` does so by itself without validation texts; here, "none" is the default,
-            because searches and cross-validation measure the model themselves.
-        calibrate: fold a temperature into the model, fitted on the texts that the estimate predicts. None does so if
+        estimate: "folds:K" (K-fold cross-validation) or "holdout" trains further models, which predict the texts they
+            were not trained on. `salience train` does so by itself without validation texts; here "none" is the
+            default, because searches and cross-validation measure the model themselves.
+        calibrate: divide the logits by a temperature that is fitted on the out-of-fold predictions. None does so if
             there is an estimate.
-        class_weights: "none", "auto", "name=weight,...", or a mapping from names to weights. Where a text can have
-            several labels, the weight of a label is that of the texts that have it.
+        class_weights: "none", "auto", "name=weight,...", or a mapping from names to weights. In multi-label data, the
+            weight of a label is that of the texts that have it.
         label_smoothing: part of every label that is spread evenly over all classes.
         precision: "auto", "fp32", "bf16" or "fp16". "auto" is bf16 where the device computes it faster.
         device: "auto", "cpu" or "cuda".
@@ -100,8 +100,8 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         seed_: the seed of the last `fit`; `set_params(random_state=seed_)` repeats it.
         estimate_: the scores of the estimate with their intervals, as `metrics.json` has them; None without one. It is
             not saved.
-        out_of_fold_: the texts that the estimate predicts, as places in `X` (R,), and their probabilities (R, C), by
-            models that have not seen them and before the temperature; None without an estimate. It is not saved.
+        out_of_fold_: the texts that the estimate predicts, as places in `X` (R,), and their out-of-fold probabilities
+            (R, C), before the temperature; None without an estimate. It is not saved.
     """
 
     method: Any = None
@@ -180,7 +180,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
 
         Args:
             X: N texts or N pairs of texts.
-            y: N labels: strings, whole numbers or bools. For texts with several labels a matrix (N, C) of 0 and 1,
+            y: N labels: strings, whole numbers or bools. For multi-label texts a matrix (N, C) of 0 and 1,
                 as `MultiLabelBinarizer` makes it, or N lists of names, some of which may be empty.
             groups: N groups, such as authors, which the estimate does not divide; they need an estimate.
             marks: for each text, the words that decide its label, which is trained on them as on a text; None or []

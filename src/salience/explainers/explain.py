@@ -1,6 +1,6 @@
 """Explanations of many texts, and the scores of their words and tokens.
 
-Where a text can have several labels, it has an explanation for each label that is explained. A text that is read in
+Where texts are multi-label, it has an explanation for each label that is explained. A text that is read in
 windows has the explanations of its windows joined: a word has the mean of its scores.
 """
 

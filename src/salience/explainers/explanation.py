@@ -55,7 +55,7 @@ class Explanation:
 
     @property
     def predicted(self) -> int:
-        """The number of the most probable class; where a text can have several labels, that of the target."""
+        """The number of the most probable class; where texts are multi-label, that of the target."""
         return int(self.probabilities.argmax()) if self.decided is None else self.target
 
     @property

@@ -36,7 +36,7 @@ class Metric:
         higher_is_better: whether a larger value speaks for the explanation.
         reference: the paper, with its arXiv id or DOI.
         needs: what must be known of the texts: their "labels", or "marks" of words (and labels).
-        one_label: why the metric has no meaning where a text can have several labels; None if it has one there.
+        one_label: why the metric has no meaning where texts are multi-label; None if it has one there.
     """
 
     compute: Callable[..., np.ndarray]

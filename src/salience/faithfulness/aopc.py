@@ -11,7 +11,7 @@ def aopc(erasure: Erasure) -> np.ndarray:
     """The mean drop of the predicted class's probability (N,), in percentage points, over K = 0 to `most` words.
 
     1/(most + 1) * sum over K of p(class | text) - p(class | text without its K top words). The class is the one that
-    the judge predicts for the whole text; where a text can have several labels, the one that is explained, with its
+    the judge predicts for the whole text; where texts are multi-label, the one that is explained, with its
     own probability. K = 0 counts, as in the paper.
     """
     of_target = erasure.judge.of_target(erasure.curve_without())

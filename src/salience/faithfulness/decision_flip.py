@@ -10,7 +10,7 @@ from salience.faithfulness.erasure import Erasure
 def decision_flip(erasure: Erasure) -> np.ndarray:
     """The smallest number of top words without which the judge predicts another class (N,).
 
-    Where a text can have several labels, the decision is whether the label that is explained is predicted: it flips
+    Where texts are multi-label, the decision is whether the label that is explained is predicted: it flips
     when the probability crosses the threshold of this label. `most` + 1 where `most` words are not enough. The paper
     reports the fraction of the items; a number of words can be compared between texts of different lengths.
     """

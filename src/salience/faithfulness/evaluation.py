@@ -62,12 +62,12 @@ def evaluate(
 
     With labels, the result also has the `scores` of the classifier on the texts, as `salience test` has them.
 
-    Every explainer is applied for the class that the classifier predicts. Where a text can have several labels, it is
-    applied for each label that is predicted, and the metrics are about the probability of this label by itself and
-    about the decision whether it is predicted; there is one value for each text and label, and none for a text without
-    a label. Intervals are over texts. Random scores are always evaluated too, as the row "random": the mean over 5
-    draws. Explanations are computed in the precision of the classifier. The judge computes in fp32, because metrics
-    are made of small differences of probabilities.
+    Every explainer is applied for the class that the classifier predicts. Where texts are multi-label, it is applied
+    for each label that is predicted, and the metrics are about the probability of this label by itself and about the
+    decision whether it is predicted; there is one value for each text and label, and none for a text without a label.
+    Intervals are over texts. Random scores are always evaluated too, as the row "random": the mean of 5 random orders.
+    Explanations are computed in the precision of the classifier. The judge computes in fp32, because metrics are made
+    of small differences of probabilities.
 
     Args:
         texts: N texts or N pairs of texts, as of `TextClassifier.predict_proba`, or a `Texts`, which may have labels
@@ -80,15 +80,15 @@ def evaluate(
             apply, at `at` words.
         judge: the model whose decisions are watched while words are removed; it must know the same labels. None is
             the explained classifier.
-        target: where a text can have several labels, those that are explained: "predicted", "gold" (those in
+        target: where texts are multi-label, those that are explained: "predicted", "gold" (those in
             `labels`), or the number of a label, for this one in every text.
         most: the largest number of words removed, for "aopc", "decision-flip" and the curves.
         at: the number of words for metrics that need one, if `metrics` is None; and for marked words.
-        leave_one_out_texts: the number of texts, drawn at random, for which "loo-tau" is computed.
+        leave_one_out_texts: the number of texts, sampled at random, for which "loo-tau" is computed.
         pieces: how token scores are aggregated to a word score, "sum" or "max".
         curves: also compute the judge's accuracy over the number of words; this takes up to 2 * `most` passes per text
             and explainer.
-        seed: seeds the random scores and the draw of texts.
+        seed: seeds the random scores and the sample of texts.
         segmenter: gives the words of a text, as of `salience.explain`.
         say: is given notes and results.
 
@@ -128,7 +128,7 @@ def evaluate(
     encoded = explained.texts
     if encoded.cut.any():
         cut = len(np.unique(asked.owners[encoded.cut]))
-        say(f"{cut} of {len(given)} texts are longer than the {classifier.max_length} tokens read of each")
+        say(f"{cut} of {len(given)} texts are cut: they are longer than {classifier.max_length} tokens")
     gold, marked = asked.marked_as, None
     if "marks" in known:
         marked = marked_words(asked.texts, gold, encoded.words, classifier.word_spans)
@@ -178,8 +178,7 @@ def asked_of(
     if not classifier.multi_label:
         if target != "predicted":
             raise InputError(
-                "a target is chosen where a text can have several labels; with one label, metrics are about the "
-                "predicted class"
+                "a target is for multi-label texts only; with one label a text, metrics are about the predicted class"
             )
         gold = [] if texts.labels is None else [names[number] for number in texts.labels]
         return Asked(texts, np.arange(len(texts)), None, gold)
@@ -285,7 +284,7 @@ def measure(
 
     Args:
         judging, explained: the texts as the judge and as the explained classifier read them; may be the same.
-        scorings: the scores of the words (W,) of all texts, by each explainer or draw.
+        scorings: the scores of the words (W,) of all texts, by each explainer or sample.
         computations: the `compute` of metrics by name, and other functions of an erasure.
     """
 
@@ -371,7 +370,7 @@ def _indicators(labels: object, place: int, names: list[str]) -> list[int]:
 def what_is_known(texts: Texts, several: bool = False) -> set[str]:
     """What is known of all texts: "labels", "marks" of words, both or neither.
 
-    Where a text can have several labels, words are marked with any label, and the one label of a text is never known.
+    Where texts are multi-label, words are marked with any label, and the one label of a text is never known.
     """
     known = set() if texts.marks is None else {"marks"}
     if texts.labels is not None and not texts.labelled.all():
@@ -392,7 +391,7 @@ def check_settings(
         raise InputError("name at least one metric, or leave metrics=None for all that apply")
     for name, metric in metrics.items():
         if classifier.multi_label and metric.one_label is not None:
-            raise InputError(f"metric {name} has no meaning where a text can have several labels: {metric.one_label}")
+            raise InputError(f"metric {name} is not available for multi-label texts: {metric.one_label}")
         if metric.needs is not None and metric.needs not in known:
             marks = metric.needs == "marks" and (classifier.multi_label or "labels" in known)
             what = "marked words: give a `Texts` with marks" if marks else "labels"

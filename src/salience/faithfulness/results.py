@@ -44,7 +44,7 @@ class Evaluation:
     """Explainers by metrics. `evaluation["gradient"]` is the row of an explainer; the last one is "random".
 
     Args:
-        texts: where a text can have several labels, the number of the text (N,) that each value is of, from 0 on.
+        texts: where texts are multi-label, the number of the text (N,) that each value is of, from 0 on.
         targets: the labels (N) that the values are about; both are None where each text has one value.
         scores: how good the classifier is on the texts, by the names in metrics.json of a run, such as "accuracy" and
             "accuracy_interval"; None if their labels are not known.
@@ -147,7 +147,7 @@ def interval(values: np.ndarray, groups: np.ndarray | None = None) -> tuple[floa
     """A 95 % percentile bootstrap interval of the mean over texts (Efron and Tibshirani, 1993, chapter 13).
 
     Texts for which the metric is undefined are left out; NaN where there is no other. With `groups` (N,), the number
-    of the text of each value, texts are drawn with all of their values, and the mean is that of all drawn values.
+    of the text of each value, texts are sampled with all of their values, and the mean is that of all sampled values.
     """
     finite = np.isfinite(values)
     values = values[finite]

@@ -81,6 +81,6 @@ class Mix:
         return torch.lerp(donor, own, self.keep.to(own.dtype))
 
     def targets(self, labels: Tensor, classes: int) -> Tensor:
-        """The soft labels y~ (B, C), of class numbers (B,), or of 0 and 1 (B, C) for texts with several labels."""
+        """The soft labels y~ (B, C), of class numbers (B,), or of 0 and 1 (B, C) for multi-label texts."""
         own = (F.one_hot(labels, classes) if labels.dim() == 1 else labels).to(self.share.dtype)
         return torch.lerp(own[self.partner], own, self.share[:, None])

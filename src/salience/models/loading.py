@@ -271,7 +271,7 @@ def _match_head(
     name: str, model: PreTrainedModel, stored: PreTrainedConfig, labels: Sequence[str], loading_info: Mapping,
     note: Callable[[str], None],
 ) -> None:  # fmt: skip
-    """Puts the rows of a head that was read from a file in the order of the labels, or draws it anew."""
+    """Puts the rows of a head that was read from a file in the order of the labels, or initialises a new one."""
     linear = next((each for each in linear_maps(model) if each.out_features == len(labels)), None)
     weight = next((key for key, value in model.named_parameters() if linear and value is linear.weight), None)
     if linear is None or weight in loading_info["missing_keys"]:  # the file holds no head
@@ -287,7 +287,7 @@ def _match_head(
 
 @torch.no_grad()
 def draw(linear: nn.Linear, config: PreTrainedConfig) -> None:
-    """Draws the weights of a linear map anew, as transformers draws those of a head."""
+    """Initialises the weights of a linear map, as transformers does those of a head."""
     linear.weight.normal_(0, getattr(config, "initializer_range", 0.02))
     if linear.bias is not None:
         linear.bias.zero_()
@@ -335,10 +335,10 @@ def rows_by_name(stored: PreTrainedConfig, labels: Sequence[str]) -> list[int] |
 def other_labels(name: str, stored: PreTrainedConfig, labels: Sequence[str]) -> str:
     """A line that says so, where a classifier has other labels than the texts."""
     if is_regression(stored):
-        return f"{name} gives a text numbers (regression), and the texts have labels: its head is drawn anew"
+        return f"{name} gives a text numbers (regression), and the texts have labels: a new head is initialised"
     own = (quoted(stored.id2label[number]) for number in range(stored.num_labels))
     theirs = listed(map(quoted, labels), 5)
-    return f"{name} is a classifier of {listed(own, 5)}, and the texts have {theirs}: its head is drawn anew"
+    return f"{name} is a classifier of {listed(own, 5)}, and the texts have {theirs}: a new head is initialised"
 
 
 def load_encoder(name: str) -> WithTokenizer:
@@ -435,7 +435,7 @@ def _pretrained(
 ) -> tuple[PreTrainedModel, Mapping]:
     """A model of an auto class of transformers, and what `from_pretrained` says of its weights.
 
-    `changes` replace fields of the configuration. Weights that have another shape than it asks for are drawn anew.
+    `changes` replace fields of the configuration. Weights that have another shape than it asks for are initialised.
     """
     source = model_source(name)
 

@@ -156,7 +156,7 @@ def head(model: PreTrainedModel) -> tuple[nn.Linear, nn.Linear]:
 
 @torch.no_grad()
 def fresh_head(model: PreTrainedModel) -> None:
-    """Draws the linear map of the head anew, as wide as a head on the mean itself would be."""
+    """Initialises the linear map of the head, as wide as a head on the mean itself would be."""
     _, linear = head(model)
     linear.weight.normal_(0, model.config.initializer_range / NARROW)
     linear.bias.zero_()

@@ -57,7 +57,7 @@ def log_likelihood(model: nn.Module, logits: Tensor, labels: Tensor) -> Tensor:
 def thresholds_in(config: Any, labels: Sequence[str]) -> np.ndarray:
     """The thresholds of labels in a configuration (C,) float64, as `Labels.decisions` takes them; `HALF` without any.
 
-    Of texts that can have several labels, they are its `label_thresholds`, one for each label: the probabilities from
+    Of multi-label texts, they are its `label_thresholds`, one for each label: the probabilities from
     which on labels are predicted. Of texts with one label, its `predicted_from` has the threshold of one label, and
     the others are NaN.
     """

@@ -63,7 +63,7 @@ class PooledClassifier(PreTrainedModel):
 
     @torch.no_grad()
     def fresh_head(self) -> None:
-        """Draws the linear map anew."""
+        """Initialises the linear map."""
         self.classifier.weight.normal_(0, getattr(self.config, "initializer_range", 0.02))
         self.classifier.bias.zero_()
 
@@ -107,16 +107,23 @@ def with_saved_head(encoder: PreTrainedModel, source: str) -> PooledClassifier |
     """
     if getattr(encoder.config, "sentence_pooling", None) not in MODES:
         return None
-    if (dense := module_folder(source, "Dense")) is None:
-        return None
-    settings, weights = read_json(source, f"{dense}/config.json"), optional_file(source, f"{dense}/model.safetensors")
-    if not isinstance(settings, dict) or settings.get("out_features") != encoder.config.num_labels or weights is None:
+    if (weights := saved_head(source, encoder.config.num_labels)) is None:
         return None
     classifier = PooledClassifier(encoder)
     classifier.has_saved_head = True
     stored = load_file(weights)
     classifier.classifier.load_state_dict({name.removeprefix("linear."): value for name, value in stored.items()})
     return classifier
+
+
+def saved_head(source: str, labels: int) -> str | None:
+    """The file of a linear map to so many labels, among the modules of a folder or on the hub; None without one."""
+    if (dense := module_folder(source, "Dense")) is None:
+        return None
+    settings = read_json(source, f"{dense}/config.json")
+    if not isinstance(settings, dict) or settings.get("out_features") != labels:
+        return None
+    return optional_file(source, f"{dense}/model.safetensors")
 
 
 def declared_modes(source: str) -> set[str] | None:

@@ -18,50 +18,49 @@ from salience.scores.predictions import Predictions
 MOST = 100  # findings of a kind that are shown
 OF_GROUP = 10  # texts of a finding that are shown
 OVERVIEW = (
-    "Every finding is a suggestion: it says where to look, and is sometimes wrong. Decide about the rows below and "
-    "save decisions.csv, or fill in its column decision in a spreadsheet: keep, delete, relabel, or the right label. "
+    "Every finding is a suggestion, and some are wrong. Decide about each row under Decisions and save "
+    "decisions.csv, or fill in its column decision in a spreadsheet: keep, delete, relabel, or the right label. "
     "salience audit DATA --apply decisions.csv --output FILE then writes the corrected copy."
 )
 DECIDE = (
-    "Each row that a finding suggests to change. relabel gives it the suggested label. The page keeps nothing: save "
-    "the file before you leave it."
+    "All rows that a finding suggests to change. relabel gives a row the suggested label. Save the file before you "
+    "leave: the page itself stores nothing."
 )
 IGNORE = (
-    "ignore_words.txt has these words. Look at them, and delete from the file each that really decides the label, "
-    'such as "excellent"; this command then trains without the others:'
+    "These words are in ignore_words.txt. Delete from that file each word that rightly decides the label, such as "
+    '"excellent". This command then trains without the others:'
 )
 ABOUT = {  # what the section of a kind shows; that of labels says more
     "duplicate": (
-        "Groups of texts that are linked by a cosine of at least {:g} of the mean vectors of the frozen encoder. "
-        "Those with different labels come first. A text that occurs often counts often in training."
+        "Groups of nearly equal texts: the cosine of their vectors (frozen encoder) is at least {:g}. Groups with "
+        "different labels come first. A repeated text counts several times in training."
     ),
     "leak": (
-        "A model that was trained on such a row has nearly seen the test row: test scores are too high. Each test row "
-        "is shown with the rows that are near to it, the nearest first."
+        "Test scores are too high if the training data contain nearly the same texts. Each test row is shown with "
+        "the similar rows of the data, the most similar first."
     ),
     "test_duplicate": (
-        "Groups of test rows, found as those of the data. A model is right or wrong on all rows of a group together: "
-        "they count as one row for how certain a score is, and several times in the score."
+        "Groups of nearly equal test rows. A model is right or wrong on all of them together, and each counts in the "
+        "score. The true interval of a score is therefore wider than the one that is printed."
     ),
     "outlier": (
-        f"Texts whose mean cosine distance to the {NEIGHBOURS} nearest texts is above 1.5 interquartile ranges over "
-        "the third quartile. They may be of another kind than the rest, or just rare."
+        f"Texts far from all others: their mean cosine distance to the {NEIGHBOURS} nearest texts is more than 1.5 "
+        "interquartile ranges above the third quartile. They may not belong to the data, or may just be rare."
     ),
     "classes": (
-        f"Pairs of classes with an area under the ROC curve below {LOWEST} (Hand and Till, 2001): drawn from both "
-        "classes at random, two rows are ordered rightly so often; 0.5 is chance. Only classes of "
-        f"{LEAST} rows or more. The rows shown are of one class and predicted as the other."
+        f"Pairs of classes that the model hardly separates: the area under their ROC curve is below {LOWEST}, where 1 "
+        "is perfect and 0.5 is chance (Hand and Till, 2001). Only classes with at least "
+        f"{LEAST} rows are tested. The rows shown have one label and are predicted as the other."
     ),
     "word": (
-        f"Words and phrases with a gamma of at least {GAMMA} (Sun and Lu, 2020) that at least {SHARE:.0%} of the "
-        "texts of the label have. A model can decide by such a word alone. That is right if the word belongs to the "
-        "label, and a shortcut if it came in by the way in which the texts were collected."
+        f"Words and phrases that occur almost only with one label (gamma at least {GAMMA}; Sun and Lu, 2020), in at "
+        f"least {SHARE:.0%} of its texts. A model can decide by such a word alone. That is a shortcut if the word is "
+        "there only because of how the texts were collected."
     ),
     "deciding_word": (
-        f"Words that carry at least {PART:.0%} of the explanation of the texts of a label that have them, by "
-        f"integrated gradients, in at most {EXPLAINED} rows that were explained for their label. They show what a "
-        "classifier has learnt: a word that does not belong to the label is a shortcut, also if other labels have it "
-        "too."
+        f"Words by which the classifier decides: they carry at least {PART:.0%} of the explanation (integrated "
+        f"gradients, at most {EXPLAINED} rows) of the texts of a label that contain them. A word that has nothing to "
+        "do with the label is a shortcut, even if it occurs with other labels too."
     ),
 }
 
@@ -131,22 +130,22 @@ def about_labels(evidence: AuditEvidence) -> list[Block]:
     task, predicted = evidence.task, evidence.predicted
     counts = noise_counts(task, predicted)
     right, wrong = share_of_right(task, predicted), share_of_wrong(counts)
-    words = f"{right:.1%} of the predictions are the label. About {wrong:.1%} of the labels"
+    words = f"{right:.1%} of the predictions equal the label. About {wrong:.1%} of the labels"
     if task.multi_label:
         words = (
-            f"{right:.1%} of the decisions about labels, at 0.5, are right. Each label is judged by itself. About "
-            f"{wrong:.1%} of the decisions in the data"
+            f"{right:.1%} of the decisions about labels, at 0.5, equal the data. Each label is checked by itself. "
+            f"About {wrong:.1%} of the decisions in the data"
         )
     blocks: list[Block] = [
-        f"By confident learning on the probabilities of {evidence.source}. Each of {len(predicted):,} rows "
-        f"was predicted by a model that was not trained on it; {words} are estimated to be wrong. The rows in which "
-        "the prediction is farthest above the label come first."
+        f"Found by confident learning on the probabilities of {evidence.source}. Each of {len(predicted):,} rows "
+        f"was predicted by a model that was not trained on it. {words} are estimated to be wrong. The rows whose "
+        "prediction is much more probable than their label come first."
     ]
     if pairs := most_mistaken(counts, task.labels, OF_GROUP):
         several = task.multi_label
         rows = [[given, likely, str(count), f"{100 * share:.1f}%"] for given, likely, count, share in pairs]
         blocks += [
-            Title("Labels that are missing, or too many" if several else "Labels that are mistaken for each other"),
+            Title("Labels that are missing, or too many" if several else "Labels that are confused"),
             Table(["label", "likely", "rows", "of the rows" if several else "of the label"], rows, {1}),
         ]
     return blocks
@@ -192,14 +191,14 @@ def lead_of(finding: Finding, rows: int, several: bool) -> Phrase:
         label, suggested = details["probability_of_label"], details["probability_of_suggested"]
         return [*given, f" {label:.3f}, likely ", likely, f" {suggested:.3f}"]
     if kind == "outlier":
-        return f"distance {finding.score:.3f}"
+        return f"mean distance {finding.score:.3f}"
     if kind == "classes":
         one, other = details["labels"]
         return [
             Marked(one),
             " and ",
             Marked(other),
-            f": area {details['area']:.3f}, {len(finding.rows)} confused rows",
+            f": area under the curve {details['area']:.3f}, {len(finding.rows)} confused rows",
         ]
     cosine = f"cosine {finding.score:.3f}"
     lead: list[str | Marked] = [cosine if kind == "leak" else f"{cosine}: {finding.suggestion}"]

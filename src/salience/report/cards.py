@@ -75,7 +75,7 @@ def show_index(console: Console | None = None) -> None:
         table.add_row(*map(Text, (entry.name, entry.line, entry.cost, entry.cost_mixed)))
     console.print(table)
     console.print(
-        "\nThe cost of a step is in F, forward passes of the batch; plain training costs 3 F.\n"
+        "\nThe cost of a step is in F, forward passes of the batch; training without mixing costs 3 F.\n"
         "salience methods NAME explains a method, salience train --method NAME trains with it.",
         markup=False,
         soft_wrap=True,

@@ -13,6 +13,8 @@ from salience.comparison.heat_maps import HeatMaps
 from salience.comparison.paired_difference import PairedDifference
 from salience.comparison.results import ConditionResults, OverDataSets, SeedPredictions
 from salience.comparison.variation import spread
+from salience.comparison.verdict import GAIN, LOSS, NO_GAIN, TOO_FEW
+from salience.comparison.verdict import verdict as of_difference
 from salience.errors import counted
 from salience.explainers.explanation import Explanation
 from salience.report.comparison_pictures import (
@@ -54,7 +56,8 @@ FIRST, WIDEST = 4, 3  # scores, and methods in a table of measures, that fit int
 SCALED = {"calibration_error_scaled": "calibration error with temperature"}
 LOWER_IS_BETTER = ("log_loss", "calibration_error", *SCALED)
 UNITS = dict.fromkeys(IN_PERCENT, "%, ") | {"log_loss": "nats, "}
-SHORT = {"p": "p (Holm)", "time": "x time"}  # heads of columns in a terminal, where they have no units
+# Heads of columns in a terminal, where they have no units, and the scores fit 80 characters.
+SHORT = {"p": "p (Holm)", "time": "x time", "calibration error": "calibration"}
 Column = tuple[Cell, dict[str, Cell]]  # the head, and the cell of each method
 
 
@@ -110,7 +113,7 @@ def beginning(comparison: Comparison) -> list[Block]:
     score, every = comparison.scoring.main_title, verdicts(comparison)
     judged = judged_together(comparison)
     short = [in_short(method, judged, comparison.baseline) for method in next(iter(judged.values()))]
-    caption = f"difference to {comparison.baseline} in {score}; filled: beyond chance"
+    caption = f"difference to {comparison.baseline} in {score}; filled: the interval excludes 0"
     plots = [
         Figure(joined(title, caption), forest(differences, comparison.baseline, score))
         for title, differences in judged.items() if differences
@@ -131,20 +134,16 @@ def judged_together(comparison: Comparison) -> dict[str, dict[str, PairedDiffere
 
 
 def in_short(method: str, judged: dict[str, dict[str, PairedDifference]], baseline: str) -> str:
-    """One line on a method over all sizes: where it differs from the baseline beyond chance."""
+    """One line on a method over all sizes: each verdict against the baseline, and where it holds."""
     found = {title: differences[method] for title, differences in judged.items()}
+    of_all = {title: of_difference(each) for title, each in found.items()}
     parts = []
-    for words, beyond in (("better", lambda mean: mean > 0), ("worse", lambda mean: mean < 0)):
-        own = [
-            f"{title}: {each.mean:+.1f} points" if title else f"{each.mean:+.1f} points"
-            for title, each in found.items() if each.beyond_chance and beyond(each.mean)
-        ]  # fmt: skip
+    for name, words in VERDICTS.items():
+        own = [title for title, each in of_all.items() if each == name]
+        points = {title: f"{found[title].mean:+.1f} points" for title in own if name in (GAIN, LOSS)}
+        where = [": ".join(filter(None, (title, points.get(title)))) for title in own]
         if own:
-            parts.append(f"{words} than {baseline} beyond chance ({', '.join(own)})")
-    rest = [title for title, each in found.items() if not each.beyond_chance]
-    if rest:
-        where = f" with {', '.join(rest)}" if parts else ""
-        parts.append(f"no difference to {baseline} that this many runs can show{where}")
+            parts.append(f"{words} {baseline}" + (f" ({', '.join(where)})" if any(where) else ""))
     return f"{method}: {'; '.join(parts)}"
 
 
@@ -158,24 +157,26 @@ def about_of(comparison: Comparison) -> str:
     if len(comparison.conditions) > 1:
         parts.append(counted(len(comparison.conditions), "condition"))
     family = sum(len(results.differences) for results in comparison.conditions)
-    together = "the p-values are those of sign flips"
+    together = "p-values are of sign flips"
     if family > 1:
         together = (
-            f"over the {family} differences of a score, the intervals hold together at 95 % (Bonferroni) and the "
-            "p-values of sign flips are adjusted by Holm"
+            f"for the {family} differences of a score, intervals hold jointly (Bonferroni), and p-values are of sign "
+            "flips, adjusted by Holm"
         )
     if all(drawn):
-        rows, limit = "each of which draws other rows", ""
+        rows, limit = "each with its own sample of the rows", ""
     else:
-        rows = "each of which draws other rows where not all train" if any(drawn) else "all on the same training rows"
+        rows = "all with the same training rows"
+        if any(drawn):
+            rows = "each with its own sample where not all rows are used"
         limit = (
-            " Where all rows train, seeds differ in initial weights, batches and mixing: the intervals do not cover "
-            "other training rows."
+            " With the same training rows, seeds differ in initial weights, batches and mixing: the intervals do not "
+            "cover other training rows."
         )
     return (
         f"{counted(comparison.provenance.runs, 'run')}: {', '.join(parts)}. Means ± standard deviations over the "
-        f"{len(seeds)} seeds {', '.join(map(str, seeds))}, {rows}; differences to {comparison.baseline} are paired by "
-        f"seed and test row, with 95 % intervals over seeds and test rows; {together}.{limit}"
+        f"{len(seeds)} seeds {', '.join(map(str, seeds))}, {rows}. Differences to {comparison.baseline} are paired by "
+        f"seed and test row, with 95 % intervals over both; {together}.{limit}"
     )
 
 
@@ -195,7 +196,7 @@ def verdicts(comparison: Comparison) -> list[str]:
 def verdict(
     method: str, difference: PairedDifference, baseline: str, title: str = "", times: float | None = None
 ) -> str:
-    """One line on whether the main score differs from the baseline's by more than seeds and test rows explain.
+    """One line on the main score against the baseline's: a gain, a loss, no gain of a point, or too few runs.
 
     Args:
         difference: in the main score, in points.
@@ -204,19 +205,23 @@ def verdict(
     """
     name = f"{title}, {method}" if title else method
     if difference.low is None or difference.high is None:
-        return f"{name}: the same difference to {baseline} with every seed, so no interval can be computed"
+        return f"{name}: no interval, because the difference to {baseline} is the same with every seed"
+    found = of_difference(difference)
     interval = f"{difference.mean:+.1f} points [{difference.low:+.1f}, {difference.high:+.1f}]"
-    if difference.beyond_chance:
-        better = "better" if difference.mean > 0 else "worse"
-        cost = "" if times is None else f", at {times:.2g} times its time"
-        return f"{name}: {better} than {baseline} beyond chance: {interval}{cost}"
-    needed, remedy = difference.needed, ""
-    if needed is not None:
-        remedy = f"; {needed.draws:.0f} seeds would show half a point"
+    further, needed = "", difference.needed
+    if found in (GAIN, LOSS):
+        further = "" if times is None else f", at {times:.2g} times its time"
+    elif needed is not None:
+        further = f"; {needed.draws:.0f} seeds would show half a point"
         if math.isinf(needed.draws):
-            rows = f"because the test rows alone give ±{needed.by_rows:.1f}"
-            remedy = f"; no number of seeds would show half a point, {rows}"
-    return f"{name}: no difference to {baseline} that this many runs can show: {interval}{remedy}"
+            further = f"; half a point needs more test rows, which alone give ±{needed.by_rows:.1f}"
+    return f"{name}: {VERDICTS[found]} {baseline}: {interval}{further}"
+
+
+# The verdicts of `salience.comparison.verdict`, each before the name of the baseline.
+VERDICTS = {
+    GAIN: "gain over", LOSS: "loss against", NO_GAIN: "no gain of a point over", TOO_FEW: "too few runs to tell from",
+}  # fmt: skip
 
 
 def sections_of(comparison: Comparison) -> list[Section]:
@@ -239,7 +244,7 @@ def sections_of(comparison: Comparison) -> list[Section]:
         classes += [*titled(title), class_table(own.results)]
         confusions += confusions_of(own)
         disputed += disputed_of(own, baseline, comparison.heat_maps) if own.texts else []
-    bins, below = "Predictions of all seeds", "a method is more confident than right"
+    bins, below = "Predictions of all seeds", "a method is over-confident"
     if several:
         bins, below = "Decisions about all labels by all seeds", "probabilities are too high"
     bins = f"{bins}, in bins of equal size. Below the diagonal, {below}."
@@ -274,15 +279,15 @@ def methods_of(comparison: Comparison) -> list[Block]:
     """The tables of each condition, and all of its runs as a picture."""
     score = comparison.scoring.main_title
     blocks: list[Block] = [
-        "A mean is bold and named best where it is better than those of all other methods beyond chance."
+        "A mean is bold and marked best where its lead over every other method is a gain, not chance."
     ]
     for results in comparison.conditions:
         rows = results.test_rows
         blocks += [Title(f"{results.title}: {rows}" if results.title else rows), board(results)]
         for what, table in measured_tables(results).items():
             about = (
-                f"{joined('', what)}. Mean ± standard deviation over seeds of {comparison.baseline}; of the others "
-                "the difference to it, with the 95 % interval over seeds."
+                f"{joined('', what)}. {comparison.baseline}: mean ± standard deviation over seeds. Others: the "
+                "difference to it, with the 95 % interval over seeds."
             )
             blocks += [about, table]
         caption = joined(results.title, f"{score} of every run, and differences with their intervals")
@@ -332,7 +337,7 @@ def columns_of(results: ConditionResults) -> dict[str, list[Column]]:
         return Cell(f"{sum(values) / len(values):,.0f}" if all(map(math.isfinite, values)) else "-")
 
     holm = Cell("p", "Holm"), {method: p(method) for method in methods}
-    spent = [(Cell("passes", "of texts"), {method: passes(method) for method in methods})]
+    spent = [(Cell("passes", "compute"), {method: passes(method) for method in methods})]
     time = Cell("time", "x baseline"), {method: Cell(f"{results.times(method):.2f}") for method in methods}
     return {
         "scores": [scored(score, name) for score, name in scoring.compared.items()],
@@ -343,10 +348,10 @@ def columns_of(results: ConditionResults) -> dict[str, list[Column]]:
 
 
 def best_methods(results: ConditionResults, score: str) -> set[str]:
-    """The method whose score is better than all others' beyond chance, if there is one.
+    """The method whose score is a gain over all others', if there is one.
 
-    The intervals of the differences to the baseline hold together, so that methods whose intervals lie apart differ
-    beyond chance. No claim is made about references; one with a better mean leaves none best.
+    The intervals of the differences to the baseline hold jointly: methods whose intervals lie apart differ by more
+    than chance. No claim is made about references; one with a better mean leaves none best.
     """
     sign = -1 if score in LOWER_IS_BETTER else 1
     bounds = {results.baseline: (0.0, 0.0)}
@@ -419,7 +424,8 @@ def confusions_of(predictions: SeedPredictions) -> list[Block]:
     if predictions.confusions and len(labels) <= MOST_CLASSES:
         caption = joined(
             title,
-            "test rows by label (row) and prediction (column), mean over seeds; right answers are blue, errors red.",
+            "lines are labels, columns predictions, numbers test rows (mean over seeds); right answers are blue, "
+            "errors red.",
         )
         matrices = [confusion_matrix(method, labels, counts) for method, counts in predictions.confusions.items()]
         return [caption, Grid(matrices), *([Table(head, rows, {1, 2}, in_place=True)] if rows else [])]
@@ -433,12 +439,12 @@ def about_heat_maps(heat_maps: HeatMaps, several: bool) -> list[Block]:
     missing = [joined("", line) for line in heat_maps.missing]
     if not heat_maps.of_texts:
         return [*missing]
-    what = "the class that it predicts, with its"
+    what = "the class that it predicts"
     if several:
-        what = "the label about which the methods differ most, as this model decides on it, with its"
+        what = "its decision on the label about which the methods differ most"
     about = (
-        f"Heat maps: the model of each method with seed {heat_maps.seed}, {what} probability, and the words with "
-        f"their scores by the explainer {heat_maps.explainer}, as of salience explain."
+        f"Heat maps, for the model of each method with seed {heat_maps.seed}: {what}, its probability, and the scores "
+        f"of the words by the explainer {heat_maps.explainer}, as salience explain shows them."
     )
     explained = (explanation for of_text in heat_maps.of_texts.values() for explanation in of_text.values())
     return [Legend(about, has_signs(explained, heat_maps.explainer)), *missing]
@@ -486,7 +492,7 @@ def provenance_of(comparison: Comparison) -> list[Block]:
         head = ["variant", *next(iter(variants.values()))]
         rows = [[name, *changed.values()] for name, changed in variants.items()]
         found += [Table(head, rows, range(1, len(head))),
-                  "The variants have these settings of their own. They share all others."]  # fmt: skip
+                  "The variants differ in these settings and share all others."]  # fmt: skip
     settings = []
     for name, conditions, filled_in in provenance.settings:
         values = [f"{value} ({'; '.join(titles)})" for value, titles in conditions.items()]
@@ -494,7 +500,7 @@ def provenance_of(comparison: Comparison) -> list[Block]:
         settings.append([name, shown, "filled in" if filled_in else ""])
     found += [
         Table(["setting", "value", ""], settings, {1, 2}),
-        "Settings that were left open, and what they followed from data, model and machine, are marked as filled in.",
+        'Settings that were left open follow from data, model and machine. They are marked "filled in".',
     ]
     about = [[name, ", ".join(values)] for name, values in provenance.about.items()]
     return [*found, *([Table(["of the runs", "value"], about, {1})] if about else [])]

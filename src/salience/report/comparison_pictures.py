@@ -91,7 +91,7 @@ def runs_and_intervals(results: ConditionResults, seeds: Sequence[int]) -> Drawi
 
 
 def forest(differences: Mapping[str, PairedDifference], baseline: str, score: str) -> Drawing:
-    """The difference of each method to the baseline with its interval; a point is filled where it is beyond chance."""
+    """The difference of each method to the baseline with its interval; filled points have an interval without 0."""
     methods = list(differences)
 
     def draw(axes: Axes) -> HoverTexts:

@@ -8,7 +8,6 @@ from textwrap import wrap
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
-from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -22,7 +21,7 @@ EDGES = GAP = 2  # columns beside a table, and between two columns of it
 DIGITS = {"probability": 3, "rank correlation": 2}  # after the decimal point; by default 1 in a terminal, 2 in a page
 MARKED = "precision, recall and F1 of the words that people have marked with the text's label, in percent"
 MANY = 40  # points of a line above which its markers are small
-LOOK = {"box": SIMPLE_HEAD, "padding": (0, 0, 0, 1), "pad_edge": False}  # of tables in a terminal
+
 CURVES = {  # of a row: what is counted, and the caption
     "without": ("words removed", "Accuracy without the words with the highest scores: lower is better"),
     "alone": (
@@ -59,11 +58,9 @@ def terminal_tables(evaluation: Evaluation, about: str, width: int) -> list[Rich
             [Text("\n").join(map(literal, wrap(row.explainer, FIRST))), *(columns[name][number] for name in names)]
             for number, row in enumerate(evaluation.rows)
         ]
-        tables.append(
-            in_terminal(about if names is groups[0] else "", Table(heads_of(evaluation, names), rows), **LOOK)
-        )
+        tables.append(in_terminal(about if names is groups[0] else "", Table(heads_of(evaluation, names), rows)))
     marked = marked_values(evaluation)
-    return [*tables, in_terminal(MARKED, marked, **LOOK)] if marked.rows else tables
+    return [*tables, in_terminal(MARKED, marked)] if marked.rows else tables
 
 
 def heads_of(evaluation: Evaluation, names: Sequence[str]) -> list[str | Cell]:

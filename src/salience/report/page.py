@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 from rich import table as rich_table
+from rich.box import SIMPLE_HEAD
 from rich.text import Text
 
 from salience.errors import printable
@@ -305,9 +306,9 @@ def line_of(text: str) -> str:
     return markdown(" ".join(text.split())).replace("\\: ", ": ")
 
 
-def in_terminal(title: str, table: Table, **settings: Any) -> rich_table.Table:
-    """A table of rich, whose texts are shown as they are; `settings` are further arguments of it."""
-    made = titled(title, **settings)
+def in_terminal(title: str, table: Table) -> rich_table.Table:
+    """A table of rich, as narrow as can be, whose texts are shown as they are."""
+    made = titled(title, box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
     for number, name in enumerate(table.head):
         numbers = number and number not in table.texts
         text = Text("\n").join(map(literal, [name] if isinstance(name, str) else [name.text, *name.small.split("\n")]))

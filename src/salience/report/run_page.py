@@ -42,10 +42,12 @@ from salience.report.page import (
     page_of,
 )
 from salience.report.pictures import BLUE, COLOURS, DARK, GREY, Drawing, HoverTexts, Marks, name_lines
-from salience.runs.card import file_name, sources_of, training_steps
+from salience.runs.card import file_name, sources_of, training_method, training_steps
 from salience.runs.folder import METRICS, OUT_OF_FOLD
 from salience.runs.results import Run, read_out_of_fold, read_rows, texts_of
 from salience.runs.sentences import (
+    HEAD_ALONE,
+    estimated_by,
     label_threshold_sentences,
     left_out,
     of_hundred,
@@ -86,31 +88,31 @@ ROWS = {"test": "test rows", "estimate": "labelled rows of the estimate", "valid
 # What the scores of the rows that a run is judged on may and may not be used for.
 USE = {
     "test": (
-        "The scores are of {}, which had no part in the training: they say what to expect on new rows like these, and "
-        "no longer do if the test rows are used to choose between runs."
+        "Expect such scores on new rows like these: {} that had no part in the training. That no longer holds once "
+        "the test rows are used to choose between runs."
     ),
     "estimate": (
-        "The scores are of {}, each predicted by a model that was trained without it: they say what to expect of a "
-        "model like this one on new rows like these. They are not scores of the very model in this folder, which was "
-        "trained on all of these rows, and become too high if many runs are compared by them."
+        "Expect such scores of a model like this one on new rows: {}, each predicted by a model that was trained "
+        "without it. The model in this folder was trained on all of these rows. The scores become too high if many "
+        "runs are compared by them."
     ),
     "validation": (
-        "The scores are of {}, by which the checkpoint was chosen: they are likely to be too high, and may be used to "
-        "compare runs, but not as an estimate of the scores on new rows."
+        "These scores are likely too high: the checkpoint was chosen by the same {}. Use them to compare runs, not to "
+        "say what to expect on new rows."
     ),
 }
 NO_SCORES = (
-    "There are no scores: the run had neither test rows nor validation rows, and made no estimate. Name labelled rows "
-    "that were not trained on with --test, or leave out --estimate none."
+    "There are no scores: the run had no test rows, no validation rows and no estimate. Give labelled rows that it is "
+    "not trained on with --test, or leave out --estimate none."
 )
 CORRECTED = (
-    "The calibration error of few rows is too high by chance; its interval is corrected for this, and may lie below "
+    "With few rows the calibration error is too high by chance. Its interval is corrected for that and may lie below "
     "it."
 )
 ABOUT_SEVERAL = (
-    "A text can have several labels. Decisions are at the probability 0.5, or at the thresholds of the labels where "
-    "the row says so. Subset accuracy is the share of the rows all of whose labels are right. The ranking precision "
-    "needs no thresholds."
+    "The texts are multi-label. A label is predicted from the probability 0.5 on, or from its own threshold on where "
+    "the row says so. Subset accuracy is the share of rows with all labels right. The ranking precision needs no "
+    "thresholds."
 )
 
 
@@ -157,7 +159,7 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
             except Exception as error:  # not occlusion instead, which takes a pass for each word of all these rows
                 if isinstance(error, InputError):
                     raise
-                speaking = [f"There are none: {one_line(f'{type(error).__name__}: {error}', 200)}."]
+                speaking = [f"No words were found: {one_line(f'{type(error).__name__}: {error}', 200)}."]
         if words is not None:
             speaking = words_of(words, kind, run.judge == "estimate")
         sections += [
@@ -171,7 +173,7 @@ def run_page(run: Run, classifier: TextClassifier | None, title: str) -> tuple[s
         ]
     sections.insert(1, Section("corrected", "Corrected rows", corrected_of(run, classifier)))
     facts: list[Block] = [
-        "The folder has kept no facts on the training data, as that of a comparison or of another library."
+        "The folder has no facts about the training data: runs of a comparison and other libraries' models lack them."
     ]
     sections += [
         Section("curves", "Training", curves_of(run)),
@@ -190,11 +192,10 @@ def head_of(run: Run) -> list[Block]:
     if "data" in run.recipe:
         rows = f": {metrics['rows']['training']:,} rows" if "training" in metrics.get("rows", {}) else ""
         facts.append(("data", f"{trained_on(run)}{rows}, {len(run.labels)} classes"))
-        method = run.recipe["method"] or "plain"
-        how = f"{file_name(run.recipe['model'])}, {'plain training' if method == 'plain' else method}"
+        how = training_method(run.recipe)
         if "steps" in metrics:
-            how = f"{how}, {training_steps(run.recipe, metrics)}" if metrics["steps"] else f"{how}, head alone"
-        facts.append(("model", how))
+            how = f"{how}, {training_steps(run.recipe, metrics)}" if metrics["steps"] else HEAD_ALONE
+        facts.append(("model", f"{file_name(run.recipe['model'])}, {how}"))
     written = datetime.fromtimestamp((run.folder / METRICS).stat().st_mtime, UTC)
     facts.append(("when", f"{written:%Y-%m-%d %H:%M} UTC"))
     if judged is not None and run.judge != "estimate":
@@ -212,11 +213,11 @@ def trained_on(run: Run) -> str:
 
 
 def estimate_in_words(estimate: Mapping[str, Any]) -> str:
-    """ "91 of 100 right, 86 to 94, on 200 labelled rows by folds:5, each new to its model"; intervals of one label."""
+    """ "91 of 100 right, 86 to 94, on 200 labelled rows, each new to its model (5-fold cross-validation)"."""
     score = "accuracy" if "accuracy" in estimate else f"subset_accuracy{AT_THRESHOLDS}"
     bounds = estimate.get(f"{score}_interval")
     interval = "" if bounds is None else f", {of_hundred(bounds[0])} to {of_hundred(bounds[1])}"
-    rows = f"{estimate['rows']:,} labelled rows by {estimate['kind']}, each new to its model"
+    rows = f"{estimate['rows']:,} labelled rows, each new to its model ({estimated_by(estimate['kind'])})"
     return f"{of_hundred(estimate[score])} of 100 right{interval}, on {rows}"
 
 
@@ -225,7 +226,7 @@ def rows_in_words(run: Run, judged: Predictions) -> str:
     if left := left_out(run.metrics):
         count += f" ({left})"
     if shared := training_rows_among(run.facts, run.judge):
-        return f"The scores are of {count}. {shared}"
+        return f"{shared} They are of {count}."
     return USE[run.judge].format(count)
 
 
@@ -236,16 +237,16 @@ def calibration_of(run: Run, judged: Predictions) -> Calibration:
     fitted = estimate if estimated or calibrated else run.metrics
     temperature = fitted.get("temperature_scaling", {}).get("temperature")  # none of runs without validation rows
     if calibrated and not estimated:
-        about = f"The model has a temperature of {temperature:.2f}, fitted on the estimate. Before: the probabilities "
-        return Calibration(kind.with_temperature(own, 1 / temperature), own, own, f"{about}without it.")
+        about = f"The model is calibrated by a temperature of {temperature:.2f}, fitted on the estimate's predictions."
+        return Calibration(kind.with_temperature(own, 1 / temperature), own, own, about)
     if run.judge == "test" and "validation" in run.metrics:
-        about = f"After: the rows are scaled by the temperature of {temperature:.2f}, fitted on the validation rows."
+        about = f"The temperature of {temperature:.2f} was fitted on the validation rows. The saved model lacks it."
         return Calibration(own, kind.with_temperature(own, temperature), own, about)
     groups, seed = (judged.groups, int(run.recipe["seed"])) if estimated else (None, 0)
     after = kind.cross_scaled(own, judged.labels, groups, seed)
     if after is None:
         return Calibration(own, None, own, "There are too few rows to fit a temperature.")
-    about = "After: each half of the rows is scaled by the temperature that is fitted on the other half."
+    about = "Each half of the rows is scaled by the temperature that was fitted on the other half."
     if temperature is not None:
         about += f" The temperature of all rows is {temperature:.2f}."
     return Calibration(own, after, after if estimated and calibrated else own, about)
@@ -264,7 +265,7 @@ def scores_of(run: Run, judged: Predictions, calibration: Calibration) -> list[B
     models = {name: kind.scored(deployed, labels, kind.decisions(deployed), groups, seed)}
     if scaled and not several:
         before = kind.scored(judged.probabilities, labels, kind.decisions(judged.probabilities), groups, seed)
-        models[f"{name}, before the temperature"] = before
+        models[f"{name}, uncalibrated"] = before
     if judged.decided is not None and (judged.decided != kind.decisions(deployed)).any():
         models[f"{name}, thresholds of the labels"] = kind.scored(deployed, labels, judged.decided, groups, seed)
     metrics = run.metrics["estimate"] if run.judge == "estimate" else run.metrics
@@ -281,15 +282,14 @@ def scores_of(run: Run, judged: Predictions, calibration: Calibration) -> list[B
     special = {score: title for score, title in every.items() if score in SPECIAL}
     unit = "rows" if groups is None else "groups of rows"
     about = (
-        f"95 % intervals over {unit}: they say how far the scores would vary with other {unit} like these. They do "
-        "not cover what another seed or other training rows would change."
+        f"95 % intervals over {unit}: how far the scores would vary with other {unit} like these. They do not cover "
+        "another seed or other training rows."
     )
     further = []
     if scaled:
         further.append(
-            f"{'The calibration error is that' if several else 'Log loss and calibration error are those'} after the "
-            "temperature that is folded into the model; here each half of the rows is scaled by the temperature of "
-            "the other half."
+            f"{'The calibration error is' if several else 'Log loss and calibration error are'} those of the "
+            "calibrated model: each half of the rows is scaled by the temperature that was fitted on the other half."
         )
     if any(not_within(scores["calibration_error"]) for scores in models.values()):
         further.append(CORRECTED)
@@ -338,21 +338,21 @@ def corrected_of(run: Run, classifier: TextClassifier | None) -> list[Block]:
         earlier, now = ("-" if None in each else f"{100 * np.mean(each):.0f} %" for each in zip(*pairs, strict=True))
         table.append([f"share of the explanation on {name}", earlier, now])
         said.append(f"{name} have {now} of the explanation" + f", {earlier} before" * (earlier != "-"))
-    about = "After, each row is predicted by a model of the estimate, which has not seen it."
+    about = "After: each row is predicted by a model of the estimate that was trained without it."
     if all(row.get("fold") is None for row in rows):
         about = (
-            "After, the rows are predicted by the model of this folder, which was trained on them, as there is no "
-            "estimate of them: this does not say what to expect on new rows."
+            "After: the rows are predicted by the model of this folder, which was trained on them. So this does not "
+            "say what to expect on new rows. An estimate would."
         )
     if before:
         about += (
-            " Before is what the page of salience correct has shown, of rows of an estimate by models that had not "
-            "seen them. The rows were chosen for being doubtful, so that any new model may predict some otherwise."
+            " Before: what the page of salience correct showed; rows of an estimate by models trained without them. "
+            "The rows were chosen for being doubtful, and any new model may change some of them."
         )
     if explained_rows:
         about += (
             f" Shares are of the absolute scores by {OF_WORDS} for the most probable label, means over at most "
-            f"{counted(explained_rows, 'row')} with such words. Those after are by the model of this folder, which "
+            f"{counted(explained_rows, 'row')} with such words. After, they are by the model of this folder, which "
             "was trained on these rows."
         )
     return [Verdict(joined("", "; ".join(said))), Table(["", "before", "after"], table), about]
@@ -394,8 +394,8 @@ def labels_of_run(run: Run) -> list[Block]:
     rows = [[label, *(cell(scores[each]) for each in COLUMNS)] for label, scores in found.items()]
     precise = precision_sentences(run.metrics)
     about = (
-        "Rows have the label, and predicted ones get it. Thresholds are the probabilities from which on the model "
-        "predicts a label."
+        "rows: how many have the label; predicted: how many get it. A label is predicted if its probability reaches "
+        "the threshold."
     )
     if run.judge == "estimate" and not precise and "label_threshold" not in run.metrics:
         about += " Here each half of the rows is decided by the thresholds that are best on the other half."
@@ -409,8 +409,8 @@ def classes_of(labels: list[str], judged: Predictions) -> list[Block]:
     blocks: list[Block] = []
     if len(labels) <= MATRIX:
         about = (
-            "Number of rows by label (rows) and prediction (columns). The strength of a colour is the share of the "
-            "rows of the label: right answers are blue, errors red."
+            "Lines are labels, columns predictions, numbers rows. Right answers are blue, errors red; the stronger "
+            "the colour, the larger the share of the label."
         )
         blocks += [about, confusion_matrix("", labels, counts)]
     elif pairs := confused_pairs(counts, PAIRS):
@@ -437,11 +437,11 @@ def folded(rows: Sequence[Any]) -> str:
 def reliability_of(judged: Predictions, calibration: Calibration) -> list[Block]:
     """The reliability diagrams and the calibration errors, before and after the temperature.
 
-    Where a text can have several labels, they are of the decisions about them.
+    Where texts are multi-label, they are of the decisions about them.
     """
-    values = {"before the temperature": calibration.before}
+    values = {"before calibration": calibration.before}
     if calibration.after is not None:
-        values["after the temperature"] = calibration.after
+        values["after calibration"] = calibration.after
     labels, kind = judged.labels, labels_of(judged.labels)
     about = (
         "Each point holds about a tenth of the decisions about labels, one for each label of each row, ordered by the "
@@ -487,14 +487,14 @@ def thresholds_of(run: Run) -> list[Block]:
         return []
     which = "" if len(frequent) == len(found.names) else f" Shown are {len(frequent)} of {len(found.names)} labels."
     about = (
-        f"What a label is if it is predicted from a threshold on, by {len(labels):,} rows of the estimate, each "
-        "predicted by a model that was trained without it. Bands are Wilson's 95 % intervals; they are pointwise: "
-        f"each holds at its own threshold, and the best of many looks better than it is.{which} salience thresholds "
-        "has the numbers, and finds a threshold for a precision, a recall or a cost."
+        f"Precision and recall of a label that is predicted from a threshold on, by {len(labels):,} out-of-fold "
+        "predictions. Bands are Wilson's 95 % intervals, each for its own threshold: the best of many looks better "
+        f"than it is.{which} salience thresholds prints the numbers and finds a threshold for a precision, a recall "
+        "or a cost."
     )
     lines = [f"{joined('', line)}." for line in label_threshold_sentences(run.metrics)]
     if lines and not labels_of(labels).several:
-        lines.append("Scores, classes and errors on this page are of the most probable label, as they were kept.")
+        lines.append("All other scores and errors on this page are of the most probable label, without the threshold.")
     return [about, Grid(figures), *lines]
 
 
@@ -537,9 +537,8 @@ def curves_of(run: Run) -> list[Block]:
         if curves:
             figures.append(Figure(caption, drawing_of(curves, axis, run.metrics.get("best_step"))))
     about = (
-        "The training loss is what the training minimises, with mixed texts and all further terms, as a mean over the "
-        "steps since the point before. It is comparable with that of runs with the same settings only, and not with a "
-        "log loss."
+        "The training loss is what training minimises, mixed texts and all further terms included, as a mean over the "
+        "steps since the last point. Compare it only between runs with the same settings, and never with a log loss."
     )
     return [Folded("The loss and the scores over the steps", [about, Grid(figures)])] if figures else []
 
@@ -596,12 +595,12 @@ def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) 
         return [f"{all_right}."], OF_ERRORS
     shown = np.argsort(-confidence[places, targets], kind="stable")[:SHOWN]
     about = f"{len(shown)} of {len(places):,} " + (
-        "rows that are predicted wrongly, those with the highest probability first."
+        "wrong predictions, those with the highest probability first."
         if thresholds is None
-        else "decisions about labels that are wrong, those whose probability is farthest from the threshold of the "
-        'label first. "not" stands before a label that the row does not get.'
+        else "wrong decisions about labels, those whose probability is farthest from the threshold of the label "
+        'first. "not" stands before a label that the row does not get.'
     )
-    about += " Errors of high confidence are often wrong labels."
+    about += " A confident error is often a wrong label in the data."
     places, targets = places[shown], targets[shown]
     rows = read_rows(run.folder, places.tolist(), run.judged_file)
     explanations: dict[int, Explanation] | None = None
@@ -616,11 +615,11 @@ def errors_of(run: Run, judged: Predictions, classifier: TextClassifier | None) 
         used = told
         what = "predicted class" if thresholds is None else "label that is named"
         signed = has_signs(explanations.values(), used)
-        block = Legend(f"Words by the explainer {used}, as of salience explain, for the {what}.", signed)
+        block = Legend(f"Words by the explainer {used} for the {what}, as salience explain shows them.", signed)
         if run.judge == "estimate":
             about += (
-                " Each was predicted by a model that was not trained on it; the heat map is by the model of this "
-                f"folder, which was, for the same {'class' if thresholds is None else 'label'}."
+                " Each was predicted by a model that was trained without it. The heat map shows the model of this "
+                f"folder, which was trained on it, for the same {'class' if thresholds is None else 'label'}."
             )
     cards = []
     for number, (row, place, target) in enumerate(zip(rows, places, targets, strict=True)):
@@ -697,14 +696,14 @@ def spread_rows(decisions: np.ndarray, most: int) -> list[int]:
 def words_of(words: KeptWords, kind: str, estimated: bool) -> list[Block]:
     """The words that speak for each class or label, which `kind` calls so."""
     about = (
-        f"Mean score of a word by the explainer {words.explainer}, in nats of ln p of the {kind}, over the "
-        f"{words.explained} explained rows in which it occurs and the model predicts the {kind}; only words that "
-        f"occur in {LEAST} of these rows or more, and the number of rows in brackets. Rows were drawn evenly from the "
-        f"predicted {'labels' if kind == 'label' else 'classes'}."
+        f"Mean score of a word by the explainer {words.explainer} (nats of ln p of the {kind}), over the rows that "
+        f"contain it and are predicted as the {kind}. Brackets: the number of these rows, at least {LEAST}. "
+        f"{words.explained} rows were explained, sampled evenly from the predicted "
+        f"{'labels' if kind == 'label' else 'classes'}."
     )
     if estimated:
         about += " The model of this folder was trained on these rows."
-    about += f" A word may be there because it is frequent in the {kind} by chance."
+    about += f" A word may be listed because it is frequent in the {kind} by chance."
     if not words.words:
         return [about, f"No word occurs in {LEAST} of the explained rows of a {kind}."]
     lists = {
@@ -729,10 +728,10 @@ def facts_of(facts: Mapping[str, Any]) -> list[Block]:
         ["tokens of a text, median", *tokens("median", ",.0f")],
         ["95 % of the texts have at most", *tokens("percentile_95")],
         ["longest text", *tokens("longest")],
-        [f"longer than the {facts['max_length']:,} tokens that are read: cut", *shares("cut")],
-        ["text is in an earlier row of the part", *shares("duplicates")],
-        ["text is in the part with another label too", *shares("contradictions")],
-        ["text is in the training rows", *shares("in_training")],
+        [f"cut, longer than {facts['max_length']:,} tokens", *shares("cut")],
+        ["text repeats an earlier row", *shares("duplicates")],
+        ["text also has another label", *shares("contradictions")],
+        ["text is in the training rows too", *shares("in_training")],
     ]
     for name, words in (("no_label", "no label"), ("several_labels", "two labels or more")):
         if any(name in part for part in parts.values()):
@@ -742,8 +741,7 @@ def facts_of(facts: Mapping[str, Any]) -> list[Block]:
     ]
     return [
         Table(["", *parts], rows),
-        "Lengths are in tokens of the model, special tokens included, before texts are cut. Texts are the same if "
-        "they are equal but for the space around them. Test rows whose text is in the training rows make the scores "
-        "too high.",
+        "Lengths are in tokens of the model, special tokens included, before texts are cut. Space around a text does "
+        "not count. Test rows that are in the training rows too make the scores too high.",
         Table(["class", *parts], counts, folded=folded(counts)),
     ]

@@ -42,8 +42,8 @@ def tell(line: str) -> None:
 
 def cut_off(cut: int, of: int, longest: int, what: str = "text") -> str:
     """The note that `cut` of so many texts, or decisions about texts, are longer than `longest` tokens."""
-    cases = "texts are" if what == "text" else f"{what}s are about texts that are"
-    return f"{cut} of {of} {cases} longer than the {longest} tokens read of each; the rest was cut off"
+    cases = "texts are cut: they are" if what == "text" else f"{what}s are about texts that are cut:"
+    return f"{cut} of {of} {cases} longer than {longest} tokens"
 
 
 def score_table(rows: str, models: Mapping[str, dict]) -> Table:

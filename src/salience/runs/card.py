@@ -20,9 +20,11 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from salience.errors import listed, printable
 from salience.files import PACKINGS
 from salience.runs.sentences import (
+    HEAD_ALONE,
     abstention_sentences,
     at_thresholds,
     estimate_sentences,
+    estimated_by,
     judge_of,
     judged_scores,
     label_threshold_sentences,
@@ -32,6 +34,7 @@ from salience.runs.sentences import (
     with_intervals,
 )
 from salience.scores.labels import labels_in
+from salience.settings import with_options
 
 TASK = "text-classification"
 # Score of metrics.json -> the hub's name of the metric, its name for people, and its arguments.
@@ -60,10 +63,10 @@ def hub_results(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> list[E
     scores = scores | at_thresholds(scores)  # as the model decides
     if judge == "estimate":
         split, sources = "train", data
-        remark = f" (estimated by {scores['kind']}: models of the same recipe, on rows that were new to them)"
+        remark = f" (estimated by {estimated_by(scores['kind'])}: models of the same recipe, on rows new to them)"
     else:
         split, sources = judge, [recipe[judge]] if recipe[judge] else data
-        remark = " (the checkpoint was chosen by these rows)" if judge == "validation" else ""
+        remark = " (too high: these rows chose the checkpoint)" if judge == "validation" else ""
     source = sources[0]
     kind = data_kind(source)
     name = printable(", ".join(PurePath(urlsplit(each).path).name or each for each in sources))
@@ -157,13 +160,14 @@ def model_card(
 
 def training_summary(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
     """Data, model, method and settings in one sentence."""
-    name = recipe["method"] or "plain"
-    method = "plain training" if name == "plain" else f"{name} with clean={recipe['clean']}"
+    method = training_method(recipe)
+    if recipe["method"] not in (None, "plain"):
+        method += f" with clean={recipe['clean']}"
     if recipe["contrastive"]:
-        method += f" and a contrastive loss of the weight {recipe['contrastive']:g}"
+        method += f" and a contrastive loss of weight {recipe['contrastive']:g}"
     how = f"{method}, {training_steps(recipe, metrics)}, learning rate {recipe['learning_rate']:.2g}"
     if not metrics["steps"]:
-        how = "a logistic regression on the vectors of the untrained encoder"
+        how = HEAD_ALONE
     taught = (
         "" if (teacher := recipe.get("teacher")) is None else f", the probabilities of {code(file_name(teacher))},"
     )
@@ -171,6 +175,12 @@ def training_summary(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> s
         f"{metrics['rows']['training']} rows of {listed(map(code, map(file_name, sources_of(recipe))))}{taught} on "
         f"{code(file_name(recipe['model']))}: {how}, seed {recipe['seed']}"
     )
+
+
+def training_method(recipe: Mapping[str, Any]) -> str:
+    """How a recipe trains: "fine-tuning without mixing", or a method such as "senmixup:alpha=1"."""
+    name = recipe["method"] or "plain"
+    return "fine-tuning without mixing" if name == "plain" else with_options(name, recipe.get("method_options") or {})
 
 
 def training_steps(recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:

@@ -229,7 +229,7 @@ def texts_of(rows: Sequence[Mapping[str, Any]]) -> Texts:
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """The rows of the estimate of a run, each predicted by a model that has not seen it.
+    """Out-of-fold predictions: the rows of the estimate of a run, each predicted by a model not trained on it.
 
     Attributes:
         names: of the C labels.
@@ -285,7 +285,7 @@ def read_out_of_fold(model: str | Path, asked: str) -> OutOfFold:
 def unseen_predictions(model: str | Path, labels: Sequence[str]) -> dict[tuple[str, ...], np.ndarray]:
     """The probabilities (C,) of the rows of a run's estimate, by their texts, or pairs, without the space around them.
 
-    Each is by a model that has not seen the text. There are none without an estimate, or of other labels.
+    Each is by a model that was not trained on the text. There are none without an estimate, or of other labels.
     """
     folder = Path(model).expanduser()
     if not (folder / OUT_OF_FOLD[1]).is_file():

@@ -12,7 +12,7 @@ RETIRED: dict[str, tuple[tuple[Any, ...], str]] = {
     "plain_share": ((0, None), "train with --method plain first, and then from its folder with --model FOLDER"),
     "auto_budget": ((12.0, None), "compare methods with salience compare, and name the best one with --method"),
     "r_drop": ((0, None), "leave it out; --set contrastive=X is the loss beside the cross-entropy that helps"),
-    "average": (("none", None), "leave it out; --set trained_share=X keeps weights between those before and after"),
+    "average": (("none", None), "leave it out; --set trained_share=X interpolates initial and fine-tuned weights"),
     "contrastive_memory": ((0, None), "leave it out, or use a larger --batch-size"),
     "layer_decay": ((1.0, None), "leave it out; head_rate and trained_layers treat parts of the model differently"),
     "freeze": ((None,), "name the encoder layers that are trained, from the top: --trained-layers N"),

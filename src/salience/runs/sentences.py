@@ -16,6 +16,7 @@ from salience.scores.labels import AT_THRESHOLDS, ONE_LABEL, labels_in, labels_o
 from salience.scores.metrics import confused_pairs
 from salience.scores.predictions import Predictions
 
+HEAD_ALONE = "the head alone (logistic regression on the frozen encoder)"
 LEAST = 5  # rows of a class that can be named as the weakest
 OFTEN = 2  # rows of the weakest class that are taken for another one
 
@@ -31,6 +32,12 @@ def judge_of(metrics: Mapping[str, Any]) -> str | None:
     return "estimate" if "estimate" in metrics else metrics.get("judged_on")
 
 
+def estimated_by(kind: str) -> str:
+    """A kind of estimate in words: "10-fold cross-validation" for "folds:10", or "one held-out part"."""
+    name, _, count = kind.partition(":")
+    return f"{count}-fold cross-validation" if name == "folds" else "one held-out part"
+
+
 def own_scores(metrics: Mapping[str, Any], judge: str) -> dict[str, Any]:
     """The scores of the model, or of those of an estimate: scaled by the temperature, if the model is calibrated."""
     own = metrics[judge]
@@ -41,9 +48,9 @@ def own_scores(metrics: Mapping[str, Any], judge: str) -> dict[str, Any]:
 
 
 def judged_scores(metrics: Mapping[str, Any]) -> tuple[str, dict[str, dict]] | None:
-    """The rows that a run is judged on, in words, and the scores on them by name: of the model and of the baselines.
+    """The evaluation set in words, and the scores of model and baselines on it by name; None if nothing was measured.
 
-    Where thresholds of the labels decide otherwise than 0.5, those of both. None if nothing was measured.
+    Where thresholds of the labels decide otherwise than 0.5, the model has scores by both.
     """
     judge = judge_of(metrics)
     if judge is None:
@@ -51,10 +58,10 @@ def judged_scores(metrics: Mapping[str, Any]) -> tuple[str, dict[str, dict]] | N
     own = own_scores(metrics, judge)
     if judge == "estimate":
         name, baselines = "models like this one", own["baselines"]
-        rows = f"estimate by {own['kind']}: {own['rows']:,} labelled rows, each new to the model"
+        rows = f"estimate by {estimated_by(own['kind'])}: {own['rows']:,} labelled rows, each new to its model"
     else:
         name, baselines = "this model", metrics["baselines"]
-        caution = ", on which the checkpoint was chosen" if judge == "validation" else ""
+        caution = ", which chose the checkpoint: scores too high" if judge == "validation" else ""
         rows = f"{metrics['rows'][judge]:,} {judge} rows{caution}"
     if left := left_out(metrics):
         rows += f"; {left}"
@@ -68,7 +75,7 @@ def left_out(metrics: Mapping[str, Any]) -> str:
     """How many rows the scores leave out; empty if none."""
     judge = judge_of(metrics)
     number = metrics.get("left_out", {}).get("training" if judge == "estimate" else judge, 0)
-    return f"{counted(number, 'row')} without a text or a label left out" if number else ""
+    return f"{counted(number, 'row')} without text or label left out" if number else ""
 
 
 def baseline_ahead(models: Mapping[str, dict], head_alone: bool = False) -> str:
@@ -83,10 +90,10 @@ def baseline_ahead(models: Mapping[str, dict], head_alone: bool = False) -> str:
     best = max(baselines, key=baselines.__getitem__, default="")
     if not best or baselines[best] <= own[scoring.main]:
         return ""
-    first = "Training its layers (without --trained-layers 0), more rows" if head_alone else "More rows"
+    first = "fine-tuning (no --trained-layers 0), more rows" if head_alone else "more rows"
     return (
-        f"{best} is ahead of {name}: {scoring.main_title} {baselines[best]:.3f}, and {own[scoring.main]:.3f} by the "
-        f"model. {first}, another --model or, if texts are cut, --long windows may change that"
+        f"The baseline {best} scores higher ({scoring.main_title} {baselines[best]:.3f}, model "
+        f"{own[scoring.main]:.3f}). Try {first}, another --model, or --long windows if texts are cut."
     )
 
 
@@ -101,7 +108,7 @@ def training_rows_among(facts: Mapping[str, Any] | None, role: str) -> str:
     shared = part.get("in_training", 0)
     if not shared:
         return ""
-    return f"{shared:,} of the {part['rows']:,} {role} rows also stand in the training rows; the scores are too high."
+    return f"Scores are too high: {shared:,} of the {part['rows']:,} {role} rows are in the training rows too."
 
 
 def of_hundred(share: float) -> str:
@@ -111,7 +118,7 @@ def of_hundred(share: float) -> str:
 
 
 def right_share(judged: Predictions, seed: int) -> tuple[str, str]:
-    """How many of 100 rows are right, of several labels in all of them, and the interval: "94" and "90 to 97"."""
+    """How many of 100 rows are right, in all labels if multi-label, and the interval: "94" and "90 to 97"."""
     right = (judged.decisions == labels_of(judged.labels).right(judged.labels, judged.probabilities.shape[1])).all(1)
     low, high = accuracy_interval(np.ones(len(right), int), right.astype(int), judged.groups, seed)
     return of_hundred(float(right.mean())), f"{of_hundred(low)} to {of_hundred(high)}"
@@ -125,7 +132,7 @@ def outcome(metrics: Mapping[str, Any], facts: Mapping[str, Any] | None, judged:
     share, interval = right_share(judged, seed)
     several = labels_of(judged.labels).several
     right = f"all labels right in {share} % of {rows}" if several else f"{share} % right on {rows}"
-    return f"{right} ({interval} %){', by the estimate' if judge == 'estimate' else ''}"
+    return f"{right} ({interval} %){', estimated' if judge == 'estimate' else ''}"
 
 
 def verdict(metrics: Mapping[str, Any], labels: Sequence[str], judged: Predictions, seed: int) -> str:
@@ -180,37 +187,36 @@ def estimate_sentences(metrics: Mapping[str, Any]) -> list[str]:
         units, labelled = "groups", f"{labelled} of {estimate['groups']:,} groups"
     least, most = min(estimate["training_rows"]), max(estimate["training_rows"])
     rows = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    better = ", and is likely to be better" * (of_run > most)
+    kind, better = estimated_by(estimate["kind"]), " and is likely better" * (of_run > most)
     found = [
-        f"estimated on {labelled} by {estimate['kind']}: {with_intervals(estimate)} (95 % intervals over {units})",
-        f"the models of the estimate are trained on {rows} rows; the saved model is trained on {of_run:,}{better}",
+        f"estimated on {labelled} by {kind}: {with_intervals(estimate)} (95 % intervals over {units})",
+        f"the models of the estimate were trained on {rows} rows; the saved model was trained on {of_run:,}{better}",
     ]
     share = estimate.get("trained_share", 1.0)  # it is there where the estimate has chosen it
     if (alone := estimate.get("head_alone")) is not None:
         scoring = labels_in(alone)
         gain = 100 * (estimate[scoring.main] - alone[scoring.main])
         found.append(
-            f"a regression on the untrained encoder has the {scoring.main_title} {alone[scoring.main]:.3f} on these "
-            f"rows: training gains {gain:+.1f} points"
+            f"fine-tuning gains {gain:+.1f} points: {HEAD_ALONE} has the {scoring.main_title} "
+            f"{alone[scoring.main]:.3f}"
         )
         if (of_more := estimate.get("head_alone_of_more")) is not None:
             more = of_more[scoring.main] - alone[scoring.main]
             found.append(
-                f"with more of the rows ({of_more['kind']}) the regression gains {100 * more:+.1f} points; by that, "
-                f"the saved model has about {min(1.0, estimate[scoring.main] + more):.3f}"
+                f"expect about {min(1.0, estimate[scoring.main] + more):.3f} of the saved model: with more training "
+                f"rows ({estimated_by(of_more['kind'])}), the head alone gains {100 * more:+.1f} points"
             )
     if share == 0:
-        found.append("the saved model is this regression: with trained weights, these rows are predicted no better")
+        found.append("saved weights: the head alone, because fine-tuning did not lower the out-of-fold log loss")
     elif share != 1:
         found.append(
-            f"the saved weights are {share:.0%} of the way from those before training to the trained ones: with them, "
-            "these rows are predicted better"
+            f"saved weights: {share:g} x fine-tuned + {1 - share:g} x initial, which lowered the out-of-fold log loss"
         )
     if estimate["calibrated"]:
         scaling = estimate["temperature_scaling"]
         before, after = scaling["calibration_error"], scaling["calibration_error_scaled"]
-        errors = f": calibration error {before:.3f} without, {after or 0:.3f} with it (cross-fitted)"
-        found.append(f"calibrated by the temperature {scaling['temperature']:.3g}{'' if after is None else errors}")
+        errors = f": calibration error {before:.3f} before, {after or 0:.3f} after (cross-validated)"
+        found.append(f"calibrated, temperature {scaling['temperature']:.3g}{'' if after is None else errors}")
     return found
 
 
@@ -250,14 +256,14 @@ def abstention_sentences(metrics: Mapping[str, Any]) -> list[str]:
         highest = found.get("reachable")
         instead = "not even 0.5" if highest is None else f"at most {highest:g}"
         return [
-            f"{target} is out of reach: on {found['rows']:,} rows of the estimate, {instead} can be stated with 95 % "
-            "certainty; predict decides no text, unless --no-abstain or --threshold says otherwise"
+            f"{target} is out of reach: {found['rows']:,} rows of the estimate show {instead} with 95 % certainty; "
+            "predict decides no text without --no-abstain or --threshold"
         ]
     never = [quoted(label) for label, value in found["thresholds"].items() if value == 1]
     none = f"; never decided: {listed(never, 5)}" if never else ""
     lines = [
-        f"predict abstains below thresholds for {target}: it decides {with_interval(found, 'coverage')} of the texts, "
-        f"by {found['rows']:,} rows of the estimate, whose models reach it with 95 % certainty{none}"
+        f"predict abstains to reach {target} (95 % certainty on {found['rows']:,} rows of the estimate): it decides "
+        f"{with_interval(found, 'coverage')} of the texts{none}"
     ]
     if test := found.get("test"):
         precision = f", of which {with_interval(test, 'precision')} are right" if test["decided"] else ""
@@ -278,13 +284,13 @@ def precision_sentences(metrics: Mapping[str, Any]) -> list[str]:
     ]  # fmt: skip
     reached = len(labels) - len(never)
     lines = [
-        f"labels are predicted from thresholds for {target}: {reached} of {len(labels)} labels reach it with 95 % "
-        f"certainty on {found['rows']:,} rows of the estimate"
+        f"labels are predicted from thresholds for {target}: {reached} of {len(labels)} labels reach it (95 % "
+        f"certainty on {found['rows']:,} rows of the estimate)"
     ]
     if never:
         lines.append(
-            f"never predicted, because {target} is out of reach: {listed(never, 5)}; in brackets the precision that "
-            "can be stated; predict --threshold predicts them all the same"
+            f"never predicted, because {target} is out of reach: {listed(never, 5)}; in brackets the highest "
+            "precision that the rows show; predict --threshold predicts them anyway"
         )
     return lines
 
@@ -307,12 +313,12 @@ def chosen_by(found: Mapping[str, Any]) -> str:
     """What a threshold of a label was chosen by."""
     name, asked = next(iter(found["chosen_by"].items()))
     if name == "precision":
-        return f" for a precision of {asked:g}, which the models of the estimate reach with 95 % certainty"
+        return f" for a precision of {asked:g} (95 % certainty)"
     if name == "recall":
         return f", the highest threshold with a recall of {asked:g}"
     return (
-        f", where the costs fp={asked['fp']:g}, fn={asked['fn']:g} are lowest: "
-        f"{with_interval(found, 'mean_cost')} a row, and {found['usual_cost']:.3f} without this threshold"
+        f", where the mean cost (fp={asked['fp']:g}, fn={asked['fn']:g}) is lowest: "
+        f"{with_interval(found, 'mean_cost')} a row, {found['usual_cost']:.3f} without this threshold"
     )
 
 

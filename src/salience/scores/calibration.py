@@ -82,7 +82,7 @@ def with_label_temperature(probabilities: np.ndarray, temperature: float) -> np.
 
 
 def half_of_rows(groups: np.ndarray | int, seed: int) -> np.ndarray:
-    """Whether each row is in the first half (N,): half of the groups (N,), or of N independent rows, drawn at
+    """Whether each row is in the first half (N,): half of the groups (N,), or of N independent rows, sampled at
     random."""
     numbers = np.arange(groups) if isinstance(groups, int) else np.unique(groups, return_inverse=True)[1].ravel()
     count = int(numbers.max()) + 1

@@ -1,4 +1,4 @@
-"""What probabilities of held-out rows decide: the share of the trained weights, and the thresholds of abstaining."""
+"""What out-of-fold predictions decide: the weight of the interpolation, and the thresholds of abstaining."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from salience.scores.thresholds import (
 
 
 def chosen_share(probabilities: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = None) -> int:
-    """The number of the share that is kept: that of the lowest log loss, if it is clearly better than the last one.
+    """Chooses the interpolation weight on out-of-fold predictions: the lowest log loss, if clearly below the last one.
 
     Args:
-        probabilities: (S, N, C) of the shares, the trained weights last.
+        probabilities: (S, N, C) by interpolation weight, the fine-tuned weights last.
         groups: (N,) the group of each row, whose rows are often right or wrong together; None for independent rows.
     """
     scoring = labels_of(labels)
@@ -50,9 +50,9 @@ def standard_error(values: np.ndarray, groups: np.ndarray | None = None) -> floa
 def cross_chosen(
     probabilities: np.ndarray, labels: np.ndarray, kept: int, groups: np.ndarray | None = None, seed: int = 0
 ) -> np.ndarray:
-    """The probabilities (N, C) of the rows, each half with the share that the other half chooses.
+    """The probabilities (N, C) of the rows, each half with the interpolation weight that the other half chooses.
 
-    So no row is scored by a share that it has chosen, but where all rows are of one group. Shares differ in how
+    A row never helps to choose the weights that predict it, unless all rows are of one group. Shares differ in how
     confident they are: a share near the regression needs another temperature than the trained weights. Probabilities
     of another share than the kept one are therefore brought to its confidence, so that the temperature and the
     thresholds that are found on all rows suit the model that is kept.
@@ -87,7 +87,7 @@ def abstention(
         target: the precision.
         temperature: that is folded into the model; thresholds are of the probabilities after it.
         groups: (N,) the group of each row, one row of which counts; None for independent rows.
-        seed: of the rows that are drawn from the groups.
+        seed: of the rows that are sampled from the groups.
 
     Returns:
         "target_precision", "certainty", "thresholds" by name, those of `decided_scores`, and "reachable" if nothing is
@@ -110,7 +110,7 @@ def label_precision(
     probabilities: np.ndarray, labels: np.ndarray, names: Sequence[str], target: float,
     temperature: float = 1.0, groups: np.ndarray | None = None, seed: int = 0,
 ) -> tuple[np.ndarray, dict[str, Any]]:  # fmt: skip
-    """As `abstention`, where a text can have several labels: the thresholds (C,), and `precision_numbers`."""
+    """As `abstention`, where texts are multi-label: the thresholds (C,), and `precision_numbers`."""
     final = with_label_temperature(probabilities, temperature)
     rows = np.arange(len(labels)) if groups is None else one_row_of_each(groups, seed)
     thresholds = precision_thresholds(final[rows], labels[rows], target)

@@ -1,7 +1,7 @@
 """95 % intervals of scores on labelled rows.
 
-They say what other rows like these would give with the same models. They do not cover the draw of the training rows.
-Rows of one group are drawn as a whole: Davison and Hinkley (1997), Bootstrap Methods and their Application, section
+They say what other rows like these would give with the same models. They do not cover the sample of the training rows.
+Rows of one group are sampled as a whole: Davison and Hinkley (1997), Bootstrap Methods and their Application, section
 3.8. `groups` is (N,), or None for independent rows; `seed` is that of the bootstrap.
 """
 
@@ -88,7 +88,7 @@ def macro_f1_interval(
 def confusions(
     labels: np.ndarray, predicted: np.ndarray, groups: np.ndarray | None, seed: int
 ) -> tuple[np.ndarray, Iterator[np.ndarray]]:
-    """Confusion matrices of as many rows or groups as there are, drawn with replacement.
+    """Confusion matrices of as many rows or groups as there are, sampled with replacement.
 
     The label and the prediction (K, 2) of each cell that has rows, and `REPLICATES` times the rows in them, some at
     once (b, K).
@@ -109,10 +109,10 @@ def confusions(
 
 
 def replicates(kinds: Any, often: np.ndarray, seed: int, width: int) -> Iterator[np.ndarray]:
-    """Sums of counts (b, K) over as many units as there are, drawn with replacement; `REPLICATES` in all.
+    """Sums of counts (b, K) over as many units as there are, sampled with replacement; `REPLICATES` in all.
 
-    Units with the same counts are of one kind (kinds, K): how often each kind is drawn is multinomial. `width` is the
-    numbers of a replicate that are in memory at once.
+    Units with the same counts are of one kind (kinds, K): how often each kind is sampled is multinomial. `width` is
+    the numbers of a replicate that are in memory at once.
     """
     generator = np.random.default_rng(seed)
     total, at_once = int(often.sum()), max(CELLS // width, 1)
@@ -176,7 +176,7 @@ def gap_interval(
 
 
 def resampled(rows: int, groups: np.ndarray | None, seed: int) -> Iterator[np.ndarray]:
-    """How often each row (N,) is drawn, in `RESAMPLES` samples with replacement; nothing for a single row or group."""
+    """How often each row (N,) is in `RESAMPLES` samples with replacement; nothing for a single row or group."""
     numbers = np.arange(rows) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
     count = int(numbers.max()) + 1
     generator = np.random.default_rng(seed)

@@ -1,6 +1,6 @@
 """Scores of predicted probabilities that scikit-learn does not have, or not of each row or each label.
 
-Probabilities are (N, C). Labels are class numbers (N,); or 0 and 1 (N, C) where a text can have several labels.
+Probabilities are (N, C). Labels are class numbers (N,); or 0 and 1 (N, C) where texts are multi-label.
 """
 
 from __future__ import annotations

@@ -16,11 +16,10 @@ class Predictions:
 
     Attributes:
         probabilities: (N, C) float.
-        labels: (N,) class numbers; or (N, C), 0 and 1, where a text can have several labels.
-        decided: (N, C) bool, the labels that are predicted, where thresholds decide: always where a text can have
-            several; else None.
+        labels: (N,) class numbers; or (N, C), 0 and 1, where texts are multi-label.
+        decided: (N, C) bool, the labels that are predicted, where thresholds decide: always if multi-label; else None.
         groups: (N,) the number of the group of each row; None for rows that are independent.
-        folds: (N,) the fold of each row, from 1 on, whose model has not seen it; None if one model predicts all.
+        folds: (N,) the fold of each row, from 1 on, whose model was not trained on it; None if one model predicts all.
         rows: (N,) the number of each row in its file, from 1 on; None where it is not known.
     """
 

@@ -37,7 +37,7 @@ def lowest_threshold(
     """The lowest threshold that passes, for N predictions; 1, which no confidence exceeds, if no candidate does.
 
     Candidate k decides the k rows of highest confidence, so its threshold is the confidence of the next row, or 0.
-    Given that threshold, the k rows are independent draws from all texts above it, and the number of right ones is
+    Given that threshold, the k rows are independent samples from all texts above it, and the number of right ones is
     binomial. Candidates are tested in the order of k, from `first` rows on (a quarter of them), or from as many as can
     pass at all, to the first that fails. Where the order begins does not depend on which rows are right. With
     probability 1 - error, the precision above the returned threshold is at least the target, if precision does not
@@ -97,7 +97,7 @@ def reachable_precision(probabilities: np.ndarray, labels: np.ndarray, target: f
 
 
 def one_row_of_each(groups: np.ndarray, seed: int) -> np.ndarray:
-    """The places of one row of each group, drawn at random, in order: rows of one group are not independent."""
+    """The places of one row of each group, sampled at random, in order: rows of one group are not independent."""
     order = np.random.default_rng(seed).permutation(len(groups))
     return np.sort(order[np.unique(groups[order], return_index=True)[1]])
 

@@ -1,4 +1,4 @@
-"""Which texts without labels to label next: strategies of active learning.
+"""Which unlabelled texts to label next: strategies of active learning.
 
 `STRATEGIES` is the catalogue; `salience.suggest` chooses by one of them.
 """

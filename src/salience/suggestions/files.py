@@ -78,7 +78,7 @@ def read_pool(
     numbers: list[int] = []
     probabilities, vectors = [np.zeros((0, classes), np.float32)], []
     first = 1
-    for texts in tracked(windows.texts(), len(windows.rows), "predicting", "rows", len):
+    for texts in tracked(windows.texts(), len(windows.rows), "reading", "rows", len):
         kept = [place for place, row in enumerate(texts) if fresh.is_fresh(row)]
         if kept:
             own: list[Any] = [texts[place] if len(texts[place]) > 1 else texts[place][0] for place in kept]
@@ -107,7 +107,7 @@ def chosen_rows(windows: Windows, numbers: Sequence[int], fresh: FreshTexts) -> 
 class SuggestedColumns:
     """What a row gets: its rank, its most probable label and the probability of that, and empty columns for labels.
 
-    Where a text can have several labels, there is a list of those that are predicted, in a table as JSON, and no
+    Where texts are multi-label, there is a list of those that are predicted, in a table as JSON, and no
     probability. An encoder gives the rank alone.
 
     Args:

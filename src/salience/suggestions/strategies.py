@@ -20,11 +20,10 @@ MOST = 2000  # texts among which some are chosen at once: the cosines of all pai
 
 @dataclass(frozen=True)
 class Pool:
-    """N texts without labels, as a classifier or an encoder sees them.
+    """N unlabelled texts, as a classifier or an encoder sees them.
 
     Args:
-        probabilities: (N, C), the classifier's for the texts without labels; finite. None of an encoder, which has
-            none.
+        probabilities: (N, C), the classifier's for the unlabelled texts; finite. None of an encoder, which has none.
         vectors: (N, D), of the same texts, as the last linear map of the classifier reads them. None for strategies
             that read no vectors.
         labelled: (M, D), the vectors of the texts that have labels; None if there are no such texts.
@@ -122,7 +121,7 @@ def facilities(
 
     Facility location: the sum of every text's weight (N,) and its highest cosine with a chosen or labelled one, which
     a greedy choice maximises up to a factor of 1 - 1/e (Nemhauser, Wolsey and Fisher, 1978, doi 10.1007/BF01588971).
-    Of more than `MOST` texts, some are chosen among `MOST` that are drawn, in as many parts as `count` needs.
+    Of more than `MOST` texts, some are chosen among `MOST` that are sampled, in as many parts as `count` needs.
     """
     unit, count = of_length_one(vectors).astype(np.float32), min(count, len(vectors))
     if not count:
@@ -162,7 +161,7 @@ class Strategy:
         choose: (pool, count, generator) -> places; see `salience.suggestions.strategies.Choose`.
         reads_vectors: whether it reads the vectors of the pool, not the probabilities alone.
         reads_probabilities: whether it needs the probabilities of a classifier.
-        several: whether it also chooses among texts that can have several labels.
+        several: whether it also chooses among multi-label texts.
         reference: the paper, with its arXiv id or DOI.
     """
 

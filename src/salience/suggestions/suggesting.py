@@ -91,8 +91,8 @@ def check_fits(strategy: Strategy, model: Model) -> None:
     if model.multi_label and not strategy.several:
         name = next(name for name, each in STRATEGIES.items() if each is strategy)
         raise InputError(
-            f"{name} is for texts with one label each, and the model gives a text several labels: use "
-            f"--strategy {' or '.join(others)}"
+            f"{name} is for texts with one label each, and the model is multi-label: use --strategy "
+            f"{' or '.join(others)}"
         )
     if strategy.reads_vectors and isinstance(model, OnnxClassifier):
         without = [f"--strategy {name}" for name in others if not STRATEGIES[name].reads_vectors]
@@ -154,11 +154,11 @@ def suggest(
     Args:
         classifier: trained on the texts that have labels so far, or its name; or the name of an encoder, where there
             are no such texts.
-        texts: N texts without labels, or N pairs.
+        texts: N unlabelled texts, or N pairs.
         count: number of texts to suggest, at most.
         labelled: the texts that have labels. A strategy that reads vectors also avoids texts like these.
         strategy: a name of `salience.STRATEGIES`; "balanced" for a classifier of `salience describe`.
-        seed: of a strategy that draws.
+        seed: of a strategy that is random.
 
     Returns:
         The suggestions, the one to label first at the head: `count` of them, or as many as there are texts.

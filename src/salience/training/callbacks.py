@@ -156,10 +156,9 @@ class BestWeights(EarlyStoppingCallback):
 
 
 class Beginning:
-    """The weights of a model before a training, to go back to a part of the way: WiSE-FT.
+    """The initial weights of a model, for weight interpolation with the fine-tuned ones: WiSE-FT.
 
-    Wortsman et al. (2022), arXiv:2109.01903, Eq. 1, with a share of the trained weights. It is made before the
-    training, also before one that is resumed.
+    Wortsman et al. (2022), arXiv:2109.01903, Eq. 1. It is made before the training, also before one that is resumed.
     """
 
     def __init__(self, model: nn.Module):
@@ -167,7 +166,7 @@ class Beginning:
         self.before = [weight.detach().clone() for weight in self.weights]
 
     def at(self, shares: Sequence[float]) -> Iterator[float]:
-        """Yields each share while the model has its weights; in the end the model has the trained ones again."""
+        """Yields each weight while the model has the interpolated weights; it has the fine-tuned ones in the end."""
         after = [weight.detach().clone() for weight in self.weights]
         for share in shares:
             self.mix(after, share)
@@ -222,4 +221,4 @@ def check_trackers(names: Sequence[str]) -> None:
         if name not in TRACKERS:
             raise unknown("--report-to", name, TRACKERS)
         if not any(find_spec(module) for module in TRACKERS[name]):
-            raise InputError(f"--report-to {name}: the package {name} is not installed: pip install {name}")
+            raise InputError(f"--report-to {name} needs the package {name}: pip install {name}")

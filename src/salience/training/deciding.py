@@ -1,7 +1,7 @@
 """How a finished run decides: thresholds by its out-of-fold rows, without training, and their place in its folder.
 
 Of texts with one label, the threshold of a label is `predicted_from` in config.json, and those below which the run
-abstains are in abstention.json; a run has the ones or the others. Of texts with several labels, both are the
+abstains are in abstention.json; a run has the ones or the others. Of multi-label texts, both are the
 `label_thresholds` in config.json. metrics.json has what the rows say of them, as after a training.
 """
 
@@ -141,7 +141,7 @@ def of_label(predictions: Predictions, number: int) -> dict[str, Any]:
 def for_target(found: OutOfFold, target: float, seed: int) -> dict[str, Any]:
     """What metrics.json says of the thresholds for a precision of all that is decided, as after `--target-precision`.
 
-    Its part "abstention"; or "label_precision" of the estimate, where a text can have several labels.
+    Its part "abstention"; or "label_precision" of the estimate, where texts are multi-label.
     """
     own = found.predictions
     given = own.probabilities, own.labels, found.names, target, found.temperature, own.groups, seed

@@ -1,7 +1,7 @@
-"""The estimate of a run: models of its plan, each trained on a part of the labelled rows, predict the others.
+"""The estimate of a run: k-fold cross-validation of its plan, whose models predict the rows they were not trained on.
 
-What they predict gives the scores on new rows, the temperature and the thresholds of the final model, and, where the
-plan leaves it open, the share of its trained weights (`SHARES`).
+Out-of-fold predictions give the scores on new rows, the temperature and the thresholds of the final model, and, where
+the plan leaves it open, the weight of the interpolation between initial and fine-tuned weights (`SHARES`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from salience.errors import InputError, counted, listed, quoted
 from salience.files import replacing
 from salience.models.problem import to_probabilities
 from salience.processes import is_main_process
-from salience.runs.sentences import abstention_sentences, precision_sentences
+from salience.runs.sentences import HEAD_ALONE, abstention_sentences, estimated_by, precision_sentences
 from salience.scores import held_out
 from salience.scores.calibration import with_label_temperature
 from salience.scores.labels import SEVERAL_LABELS, labels_of
@@ -139,8 +139,7 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
         for option, is_asked in asked.items():
             if is_asked:
                 raise InputError(f"{option} has no effect without an estimate: {remedy} leave it out")
-        if reason:
-            note(f"no estimate: {reason}")
+        note(f"no estimate, so probabilities are not calibrated{': ' * bool(reason)}{reason}")
         return None
     texts = task.training if recipe.validation else all_labelled(task)
     count = HOLDOUT_FOLDS if kind == "holdout" else int(kind.partition(":")[2])
@@ -150,7 +149,7 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
     numbers = fold_numbers(texts, count, recipe.seed)
     folds = Folds(kind, texts, numbers, None if texts.groups is None else group_numbers(texts))
     if unseen := [quoted(task.labels[label]) for label in unseen_labels(folds)]:
-        note(f"estimate: classes in one part only, predicted by a model that has not seen them: {listed(unseen, 5)}")
+        note(f"estimate: all rows of {listed(unseen, 5)} are in one fold, whose model never saw such rows")
     return folds
 
 
@@ -191,7 +190,7 @@ def fold_numbers(texts: Texts, count: int, seed: int) -> np.ndarray:
 
 
 def unseen_labels(folds: Folds) -> list[int]:
-    """The labels of which all rows are in one predicted fold, so that its model has not seen them, in order."""
+    """The labels of which all rows are in one predicted fold, whose model is not trained on them, in order."""
     labels, predicted = folds.texts.known_labels, set(folds.predicted)
     found = []
     for label, rows in enumerate(labels_of(labels).right(labels, labels.max() + 1).T):
@@ -204,7 +203,7 @@ def unseen_labels(folds: Folds) -> list[int]:
 def check_target(target: float, folds: Folds) -> None:
     """Raises an `InputError` if a target precision would be out of reach if all rows of an estimate were right.
 
-    Where a text can have several labels, the rows of the most frequent label must be enough for that one.
+    Where texts are multi-label, the rows of the most frequent label must be enough for that one.
     """
     predicted, labels = np.isin(folds.numbers, folds.predicted), folds.texts.known_labels
     several = labels_of(labels).several
@@ -226,14 +225,14 @@ def check_target(target: float, folds: Folds) -> None:
 
 @dataclass(frozen=True)
 class Estimated:
-    """What all models of an estimate have predicted, and what follows for the final model.
+    """Out-of-fold predictions of an estimate, and what follows for the final model.
 
     Attributes:
         texts: the predicted rows, in the order of the file.
-        predictions: of these rows, each by the model that has not seen the row, with the share of its trained weights
-            that other rows have chosen.
+        predictions: of these rows, each by the model that was not trained on it, with the interpolation weight that
+            other rows have chosen.
         metrics: what metrics.json says of the estimate.
-        label_thresholds: (C,) where a text can have several labels and the final model is to have thresholds.
+        label_thresholds: (C,) where texts are multi-label and the final model is to have thresholds.
         abstention: as of `held_out.abstention`; None if the final model decides every text.
     """
 
@@ -250,7 +249,7 @@ class Estimated:
 
     @property
     def share(self) -> float:
-        """The share of the trained weights that the rows have chosen; 1 if they choose nothing."""
+        """The interpolation weight that the rows have chosen: 1, the fine-tuned weights, if they choose nothing."""
         return self.metrics.get("trained_share", 1.0)
 
 
@@ -275,7 +274,7 @@ def fit_with_estimate(
     if folds is not None:
         estimated = estimate(prepared, task, folds, checkpoints / "estimate", listeners, method)
         if prepared.plan.trained_layers != 0:
-            listeners.note("the model itself is trained")
+            listeners.note("training the model that is saved, on all rows")
     # The main process alone has the estimate. With a share of 0 nothing is trained, so all have to know it.
     [share] = broadcast_object_list([1.0 if estimated is None else estimated.share])
     fitted = fit(prepared, checkpoints, listeners, share)
@@ -291,7 +290,7 @@ def fit_with_estimate(
 def estimate(
     prepared: Prepared, task: Task, folds: Folds, place: Path, listeners: Listeners, method: Any = None
 ) -> Estimated | None:
-    """Trains the models of an estimate and predicts the rows that they have not seen.
+    """Trains the models of an estimate and predicts the rows that they were not trained on.
 
     Every process trains; the main one predicts, and the others get None. The model of the run is not changed.
 
@@ -317,7 +316,7 @@ def estimate(
             alone["head_alone_of_more"] = {"kind": each.kind, **more_scores}
         if is_main_process():
             shown = f"{scoring.main_title} {scores[scoring.main]:.3f}"
-            listeners.note(f"the head alone, on the untrained encoder: {shown} by {folds.kind}")
+            listeners.note(f"{HEAD_ALONE}: {shown} by {estimated_by(folds.kind)}")
     if heads is not None and plan.trained_layers == 0:  # then these are the models of the folds
         alone, found = {}, untrained_results(folds, heads, time.time() - started)
     else:
@@ -342,12 +341,12 @@ def estimate(
 
 @dataclass(frozen=True)
 class Heads:
-    """Regressions on the vectors that the untrained head reads, each fitted on the rows of all folds but one.
+    """Heads alone: logistic regressions on the frozen encoder, each fitted on the rows of all folds but one.
 
     Attributes:
         probabilities: (N, C) float32 of the predicted rows.
-        regressions: by the number of a fold, the weights (C, D) and biases (C,) as which its model begins. A fold
-            without one has rows of one class beside it.
+        regressions: by the number of a fold, the weights (C, D) and biases (C,) that initialise the head of its model.
+            There is none for a fold without which all rows are of one class.
         passes: of texts, for the vectors.
     """
 
@@ -358,7 +357,7 @@ class Heads:
 
 @torch.no_grad()
 def heads_alone(prepared: Prepared, task: Task, divisions: Sequence[Folds]) -> list[Heads]:
-    """The heads with which the models of an estimate begin, for each of some divisions of the same texts."""
+    """The heads that initialise the models of an estimate, for each of some divisions of the same texts."""
     classifier, plan, texts = prepared.classifier, prepared.plan, divisions[0].texts
     rows, vectors, passes = prepared.training, prepared.vectors, 0.0
     if vectors is None or len(vectors) < len(rows) or len(texts) > len(task.training) or len(task.further):
@@ -483,8 +482,8 @@ def fold_result(
     """What the model of a fold predicts, as it was stored in `place`, or after it is trained.
 
     "rows" (R,) are the numbers of the predicted rows among the labelled ones; "probabilities" (S, R, C) float32 are of
-    each share of the trained weights among which the estimate chooses, or of one; "numbers" are training rows, steps,
-    passes of texts, and seconds.
+    each interpolation weight among which the estimate chooses, or of one; "numbers" are training rows, steps, passes
+    of texts, and seconds.
     """
     rows = np.flatnonzero(folds.numbers == number)
     file, checkpoints = place / f"fold-{number}.npz", place / f"fold-{number}"
@@ -496,8 +495,8 @@ def fold_result(
             return stored
     seen = len(folds.numbers) - len(rows)
     listeners.note(
-        f"estimate by {folds.kind}: model {number} of {len(folds.predicted)} is trained on {seen:,} rows "
-        f"and predicts {len(rows):,}"
+        f"{estimated_by(folds.kind)}: model {number} of {len(folds.predicted)} is trained on {seen:,} rows and "
+        f"predicts {len(rows):,}"
     )
     started = time.time()
     prepared = ready()

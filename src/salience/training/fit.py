@@ -82,7 +82,7 @@ def fit(
 
     Args:
         checkpoints: a folder for checkpoints. Training is resumed from the checkpoints in it.
-        trained_share: share of the trained weights in those that are kept, where the plan leaves it open.
+        trained_share: weight of the fine-tuned weights in the interpolation, where the plan leaves it open.
 
     Raises:
         InputError: the loss, the outputs or the weights are not finite.

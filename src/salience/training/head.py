@@ -46,7 +46,7 @@ from salience.models.mean_pooling import (
     with_first_token,
     with_mean_pooling,
 )
-from salience.models.sentence_modules import PooledClassifier, with_saved_head
+from salience.models.sentence_modules import PooledClassifier, saved_head, with_saved_head
 from salience.scores.calibration import fit_temperature
 from salience.scores.labels import labels_of
 from salience.training.baselines import fitted_regression
@@ -101,8 +101,9 @@ def with_pooling(
     if saved is not None and rows is not None:
         reorder(saved.classifier, rows)
         return saved
-    if saved is not None:
-        note(other_labels(name, load_configuration(name), labels_in(model)))
+    stored = load_configuration(name)
+    if saved_head(model_source(name), stored.num_labels) is not None:
+        note(other_labels(name, stored, labels_in(model)))
     return PooledClassifier(encoder_of(model))
 
 
@@ -218,8 +219,8 @@ def choose_calibration(asked: bool | None, model: PreTrainedModel, batch: Batch,
     if asked is False or divisible(model, batch):
         return asked is not False
     reason = (
-        f"the logits of {type(unwrapped(model)).__name__} are not those of its last linear map, so no temperature can "
-        "be folded into it"
+        f"the logits of {type(unwrapped(model)).__name__} are not those of its last linear map, which would hold the "
+        "temperature"
     )
     if asked:
         raise InputError(f"--set calibrate=true: {reason}: leave it out")
@@ -235,12 +236,12 @@ def check_regression(plan: Plan, model: PreTrainedModel) -> None:
 
 
 def can_begin(model: PreTrainedModel) -> bool:
-    """Whether the head of a classifier can begin as a regression: its last linear map reads a vector of the text."""
+    """Whether a head can be initialised as a regression: its last linear map reads a vector of the text."""
     return architecture(model) is USUAL and stage(model, "sentence") is last_map(model)
 
 
 def used_head_start(name: str, model: PreTrainedModel, pooled: bool) -> str:
-    """How a head begins by default: as a regression where it is fresh and reads pooled tokens, which was measured."""
+    """How a head is initialised by default: as a regression if it is new and reads pooled tokens (measured)."""
     if not pooled or not can_begin(model) or getattr(model, "has_saved_head", False):
         return "random"
     kinds = load_configuration(name).architectures or []
@@ -257,8 +258,8 @@ def set_regression(
 
     Returns these vectors (N, D). Nothing is done, and None is returned, if all texts that are read are of one class.
 
-    Of more than `MOST` training texts, `MOST` are drawn, the same in every call. `strength` is the inverse strength of
-    the L2 penalty, for vectors whose mean length is 1. The last `described` texts are descriptions of the labels.
+    Of more than `MOST` training texts, `MOST` are sampled, the same in every call. `strength` is the inverse strength
+    of the L2 penalty, for vectors whose mean length is 1. The last `described` texts are descriptions of the labels.
     """
     model = classifier.model
     training = training.take(drawn(len(training)))

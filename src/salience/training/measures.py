@@ -59,7 +59,7 @@ class Column:
 class Measure(Protocol):
     """Measures a trained classifier. `salience.training.measures.MEASURES` is the catalogue.
 
-    A measure that has no meaning where a text can have several labels says why, in a `one_label`.
+    A measure that has no meaning where texts are multi-label says why, in a `one_label`.
     """
 
     @property
@@ -85,18 +85,18 @@ class Faithfulness:
     """The measure "faithfulness": a model judges its own explanations of test texts by `salience.METRICS`.
 
     The number of an explainer and a metric is the excess: the mean over the texts, minus the same of random scores,
-    which is the mean over 5 draws. So a model that fails as soon as any words are removed does not count as better
+    which is the mean over 5 samples. So a model that fails as soon as any words are removed does not count as better
     explained. For a metric of which lower values are better, such as sufficiency, a lower excess is better.
 
     As in `salience.evaluate`, the class that the model predicts is explained, explanations are computed in the
-    precision of the classifier, and the judge computes in fp32. Where a text can have several labels, its right ones
+    precision of the classifier, and the judge computes in fp32. Where texts are multi-label, its right ones
     are explained, each by itself, so that the explanations of all models are of the same texts and labels.
 
     Args:
         explainers: names of `salience.EXPLAINERS`, or functions by name; those of a comparison with several jobs must
             be picklable. The default is the gradient and integrated gradients with 8 steps.
         metrics: names of `salience.METRICS`, with a number in place of `k`, or metrics by name.
-        texts: number of test texts, drawn at random, the same for every run. A smaller test set is taken whole.
+        texts: number of test texts, sampled at random, the same for every run. A smaller test set is taken whole.
         most: the largest number of words that metrics over all numbers of words remove.
         leave_one_out_texts: number of these texts for which "loo-tau" is computed.
 
@@ -132,7 +132,7 @@ class Faithfulness:
 
     @property
     def one_label(self) -> str | None:
-        """Why a metric has no meaning where a text can have several labels; None if all have one."""
+        """Why a metric has no meaning where texts are multi-label; None if all have one."""
         reasons = (f"{name}: {metric.one_label}" for name, metric in self.chosen_metrics.items() if metric.one_label)
         return next(reasons, None)
 

@@ -64,7 +64,7 @@ class CrossEntropy:
 class BinaryCrossEntropy:
     """The mean over texts and labels of -yes_c ln p_c - no_c ln (1 - p_c), where yes_c = w_c y_c and no_c = 1 - y_c.
 
-    For texts that can have several labels; p_c is the sigmoid of the logit of c. It is the loss of transformers for
+    For multi-label texts; p_c is the sigmoid of the logit of c. It is the loss of transformers for
     `problem_type="multi_label_classification"`. With smoothing, both yes_c and no_c have that part of their mean in
     place of their own. Like `CrossEntropy`, it is linear in the label.
 
@@ -174,7 +174,7 @@ def mixed(
         ValueError: `clean` is not in [0, 1), or is 0 with a loss on the vectors of unmixed texts.
     """
     if not 0 <= clean < 1:
-        raise ValueError(f"clean must be at least 0 and below 1, not {clean}; plain training is `plain`")
+        raise ValueError(f"clean must be at least 0 and below 1, not {clean}; `plain` trains without mixing")
     if beside is not None and clean == 0:
         raise ValueError("a loss on the vectors of unmixed texts needs clean above 0")
     rest = 1.0 if beside is None else 1 - beside.weight

@@ -1,9 +1,9 @@
 """What a training step costs, in passes of its texts through the model.
 
 A pass is a forward and a backward pass of a text through all layers, with the gradients of all weights: what a step of
-plain training spends on each text of its batch. A backward pass costs as much as two forward passes, so a forward pass
-alone is a third of a pass; the cards in docs/methods state the same costs in forward passes. Embeddings and heads are
-left out; a pooling layer counts as a layer.
+fine-tuning without mixing spends on each text of its batch. A backward pass costs as much as two forward passes, so a
+forward pass alone is a third of a pass; the cards in docs/methods state the same costs in forward passes. Embeddings
+and heads are left out; a pooling layer counts as a layer.
 
 Layers that are not trained have one forward pass of each text, whose states are kept.
 """

@@ -37,6 +37,8 @@ from salience.models.loading import EMBEDDED, load_classifier, longest_text
 from salience.models.precision import for_predictions, resolve_precision
 from salience.processes import check_launcher, world_size
 from salience.runs.results import whole_lengths
+from salience.runs.sentences import HEAD_ALONE
+from salience.settings import with_options
 from salience.training.callbacks import UNTRACKED, Tracking, copied_weights
 from salience.training.head import (
     check_regression,
@@ -91,8 +93,8 @@ class Prepared:
             the last training texts.
         class_weights: one weight a class or label (C,), as of the loss.
         drawn_head: the weights of the last linear map before they became a regression; empty if they did not.
-        vectors: (N, D) what the last linear map read of the training texts for the regression that it begins as, of
-            `drawn` ones if they are many; None if it begins otherwise, or as a given regression.
+        vectors: (N, D) what the last linear map read of the training texts for the regression that initialises it, of
+            a sample if they are many; None without such a regression, or if it was given.
     """
 
     plan: Plan
@@ -145,7 +147,7 @@ def prepare(
         classifier: trained instead of the recipe's model. Its weights are changed.
         method: an object such as `SSMix()`, used instead of the recipe's method. Its fields need not be such that a
             recipe can hold them.
-        regression: the weights (C, D) and biases (C,) as which the head begins, if the recipe lets it begin as one.
+        regression: the weights (C, D) and biases (C,) that initialise the head, if the recipe wants a regression.
 
     Raises:
         InputError: the recipe, the model or the texts are at fault, or this machine cannot train so.
@@ -172,9 +174,7 @@ def prepare(
         if encoded[role].cut.any():
             note(left_out(role, texts, encoded[role], classifier))
     if unread := unread_marks(task.training, encoded["training"], classifier):
-        note(
-            f"{counted(unread, 'marked word')} of the rows are behind what is read of them, and count as further texts"
-        )
+        note(f"{counted(unread, 'marked word')} are in the cut part of a text, and are trained on as texts only")
     # The models of an estimate are copies of one that was tried.
     kept = 0 if given else try_longest(recipe.model, classifier, encoded.values())
     if (line := foreign_language(classifier.tokenizer, task.training)) is not None:
@@ -198,8 +198,9 @@ def prepare(
         f"{plan.steps} steps of {min(plan.batch_size, len(training))} texts, learning rate {plan.learning_rate:.2g}"
     )
     if plan.trained_layers == 0:
-        steps = "the head alone, as a regression"
-    note(f"recipe: {plan.method} on {plan.model}{pooling}, {steps}, seed {plan.seed}")
+        steps = HEAD_ALONE
+    written = with_options(plan.method, plan.method_options)
+    note(f"recipe: {written} on {plan.model}{pooling}, {steps}, seed {plan.seed}")
     procedure = choose_procedure(architecture(model).procedure, plan.procedure_options)
     if plan.contrastive:
         recognised_stages(model, "--set contrastive")
@@ -207,7 +208,7 @@ def prepare(
     method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
     trained = plan.trained_layers
     if isinstance(trained, int) and train_top(model, trained, lowest_level(method, model)) is None:
-        note(f"all layers are trained: {plan.method} needs what lies below the highest {trained}")
+        note(f"all layers are trained: {plan.method} mixes or reads below the top {trained}")
         plan = replace(plan, trained_layers="all")
     if kept and (line := needed_memory(plan, model, training, kept)) is not None:
         note(line)
@@ -223,13 +224,13 @@ def prepare(
 def left_out(role: str, texts: Texts, encoded: Encoded, classifier: TextClassifier) -> str:
     """A line on texts that are longer than what is read of them, of which there is one at least."""
     told = (
-        f"{encoded.cut_texts.mean():.1%} of the {role} texts are longer than the {classifier.max_length} tokens read "
-        "of each; the rest is left out"
+        f"{encoded.cut_texts.mean():.1%} of the {role} texts are cut: they are longer than {classifier.max_length} "
+        "tokens"
     )
     if encoded.owners is not None:  # windows are cut where a word has more tokens than they
         return told
     read = encoded.lengths.sum() / whole_lengths(texts, encoded, classifier.tokenizer).sum()
-    return f"{told}, {1 - read:.1%} of all tokens: --long windows reads them too"
+    return f"{told}, and {1 - read:.1%} of all tokens are not read; --long windows reads them too"
 
 
 def unread_marks(texts: Texts, encoded: Encoded, classifier: TextClassifier) -> int:
@@ -397,8 +398,7 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
         raise InputError(f"VAT is trained by turns, which has no {asked[0]}: leave it out, or take another model")
     if shared and validated:
         raise InputError(
-            "--set trained_share is for a training without validation rows, which choose trained weights: leave one "
-            "out"
+            "--set trained_share is for a training without validation rows, which choose a checkpoint: leave one out"
         )
     return plan
 

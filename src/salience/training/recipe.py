@@ -151,29 +151,32 @@ class DataSettings:
         "joy,fear,anger", "guessed",
     )  # fmt: skip
     label_separator: str | None = setting(
-        None, TEXT, 'what divides the labels of a text in the label column, such as "|"', "none: one label, or a list"
+        None, TEXT, 'separator of the labels of a text in the label column, such as "|"', "none: one label, or a list"
     )
     group: str | None = setting(
-        None, TEXT, "column of groups, such as authors, that the estimate and validation_share do not divide", "none"
+        None,
+        TEXT,
+        "column of groups, such as authors, that cross-validation and validation_share do not divide",
+        "none",
     )
     marks: str | None = setting(
-        None, TEXT, "column of the words that decide the label of a row, on which the model is trained as texts, too",
+        None, TEXT, "column of the words that decide the label of a row; the model is trained on them as texts, too",
         "none",
     )  # fmt: skip
     ignore: str | None = setting(
-        None, TEXT, "column of words of a row that must not count, for which the model is trained on counterexamples",
+        None, TEXT, "column of words of a row that must not count; the model is trained on counterexamples for them",
         "none",
     )  # fmt: skip
     ignore_words: str | None = setting(
-        None, TEXT, "file of words and phrases, one a line, that are taken out of all texts to train on", "none"
+        None, TEXT, "file of words and phrases, one a line, that are removed from all training texts", "none"
     )
     corrections: str | None = setting(
-        None, TEXT, "file of corrected rows, as the page of salience correct saves it: their labels and marks take "
-        "the place of those of the rows with the same texts, and further texts are added", "none",
+        None, TEXT, "file of corrected rows, as the page of salience correct saves it: their labels and marks replace "
+        "those of the rows with the same texts, and further texts are added", "none",
     )  # fmt: skip
     encoding: str = setting("utf-8", TEXT, "character encoding of csv and tsv files")
     empty_label: str = setting(
-        "error", one_of("error", "none"), "what an empty label of texts with several labels is: an error, or no label"
+        "error", one_of("error", "none"), "meaning of an empty cell of multi-label data: an error, or no label"
     )
     bad_rows: str = setting("error", one_of("error", "skip"), "how rows without a text or a label are treated")
     # None is 0.2, and 0.1 from 1,000 rows on; see `default_share`.
@@ -182,35 +185,39 @@ class DataSettings:
         "fraction of the training rows held out to select the best checkpoint; 0 trains on all rows",
     )  # fmt: skip
     estimate: str | None = setting(
-        None, ESTIMATE, "further models that estimate the scores on new rows, each trained on a part of the labelled "
-        "rows: none, holdout (one model), or folds:K (K models)",
+        None, ESTIMATE, "how scores on new rows are estimated: folds:K (K-fold cross-validation, K further models), "
+        "holdout (a held-out fifth, one further model), or none",
         "folds:5 with less effort than best, folds:10 with trained_layers=0, else folds:2; none with validation rows, "
         "or with test rows and 5,000 labelled rows",
     )  # fmt: skip
     calibrate: bool | None = setting(
-        None, BOOL, "fold a temperature into the model, fitted on the rows of the estimate", "yes if there is one"
+        None,
+        BOOL,
+        "divide the logits by a temperature that is fitted on the out-of-fold predictions of the estimate",
+        "yes if there is an estimate",
     )
     target_precision: float | None = setting(
-        None, between(0.5, 0.999), "precision for which predict abstains below thresholds, of texts with "
-        "several labels that of each label; the models of the estimate reach it with 95 % certainty",
+        None, between(0.5, 0.999), "precision that predict reaches by abstaining below thresholds (multi-label: of "
+        "each label); the models of the estimate reach it with 95 % certainty",
         "none: predict decides every text",
     )  # fmt: skip
 
     long: str = setting(
-        "head", one_of("head", "head-tail", "windows"), "what is read of texts longer than --max-length: the head; "
-        "head-tail, half of it from either end; windows over the whole text, whose logits are averaged",
+        "head", one_of("head", "head-tail", "windows"), "what is read of texts longer than --max-length: head, their "
+        "beginning; head-tail, half of the tokens from either end; windows over the whole text, whose logits are "
+        "averaged",
     )  # fmt: skip
     teacher: str | None = setting(
         None, TEXT, "a finished run, or any other classifier, whose probabilities are the labels of the training rows",
         "none: the labels are in the data",
     )  # fmt: skip
     label_descriptions: str | None = setting(
-        None, TEXT, "yaml file with a text or a list of texts that describe each label, on which the model is trained "
+        None, TEXT, "yaml file with a text or a list of texts that describe each label; the model is trained on them "
         "too; names takes the names of the labels", "none",
     )  # fmt: skip
 
     size: int | None = setting(
-        None, whole_between(1, 10**9), "number of rows of the data that are drawn, stratified by class", "all"
+        None, whole_between(1, 10**9), "size of the sample of the rows to train on, stratified by class", "all"
     )
 
     @property
@@ -271,7 +278,7 @@ class Recipe(DataSettings):
         "the model's maximum, at most 512",
     )  # fmt: skip
     method: str | None = setting(
-        None, TEXT, "mixing method: plain, or one listed by `salience methods`, such as ssmix:window=0.2",
+        None, TEXT, "mixing method: plain (none), or one listed by `salience methods`, such as ssmix:window=0.2",
         "senmixup:alpha=1 with mean pooling, else plain",
     )  # fmt: skip
     method_options: dict[str, Any] = setting(dict, OPTIONS, "settings of the method")
@@ -282,8 +289,8 @@ class Recipe(DataSettings):
         None, whole_between(0, 10**9), "number of training steps; 0 where no layer is trained", "follows from the data"
     )
     effort: str | None = setting(
-        None, one_of(*EFFORTS), "accuracy for time: quick sees an eighth of the texts of best, and normal a quarter; "
-        "for encoders with mean pooling, one label a text and less than 2,000 rows", "normal for those, else best",
+        None, one_of(*EFFORTS), "compute budget of training: quick an eighth of best, normal a quarter; for encoders "
+        "with mean pooling, one label a text and less than 2,000 rows", "normal for those, else best",
     )  # fmt: skip
     steps_factor: float | None = setting(
         None, between(0.01, 100), "multiple of the steps that follow from the data", "that of effort, else 1"
@@ -304,21 +311,22 @@ class Recipe(DataSettings):
         "10 with mean pooling, else 1",
     )  # fmt: skip
     head_start: str | None = setting(
-        None, one_of("random", "logistic"), "how the head begins: at random, or as the logistic regression on the "
-        "vectors that it reads", "logistic with mean pooling, else random",
+        None, one_of("random", "logistic"), "how the head is initialised: at random, or as the logistic regression on "
+        "the vectors that it reads", "logistic with mean pooling, else random",
     )  # fmt: skip
     head_end: str | None = setting(
-        None, one_of("trained", "logistic"), "the head that is kept: the trained one, or the regression on the "
-        "vectors of the trained encoder",
-        "logistic with less effort than best where the head begins so, without validation rows; else trained",
+        None, one_of("trained", "logistic"), "the head that is saved: the trained one, or a logistic regression on "
+        "the vectors of the fine-tuned encoder",
+        "logistic with less effort than best where the head is initialised so, without validation rows; else trained",
     )  # fmt: skip
     head_strength: float | None = setting(
         None, between(1e-6, 1e6), "C of the regression of head_start and head_end",
         "1; of the head alone half the number of classes, from six classes on",
     )  # fmt: skip
     trained_share: float | None = setting(
-        None, between(0, 1), "share of the trained weights in those that are kept; the rest are those before training",
-        "chosen by the estimate where the head begins as a regression, else 1",
+        None, between(0, 1), "weight interpolation: the saved weights are this share of the fine-tuned ones plus the "
+        "rest of the initial ones",
+        "chosen on out-of-fold predictions where the head is initialised as a regression, else 1",
     )  # fmt: skip
     weight_decay: float = setting(0.01, between(0, 10), "weight decay of AdamW")
     warmup: float = setting(0.1, between(0, 1), "fraction of the steps in which the learning rate rises")
@@ -338,8 +346,9 @@ class Recipe(DataSettings):
         None, SHARE, "dropout probability of the encoder's states and attention in training", "the model's own"
     )
     trained_layers: int | str = setting(
-        "all", LAYERS, "encoder layers that are trained, counted from the top; 0 is a regression on the frozen "
-        "encoder; all includes the embeddings, and is used where a method mixes, or its guide reads, what lies below"
+        "all", LAYERS, "encoder layers that are trained, counted from the top; 0 is the head alone, a logistic "
+        "regression on the frozen encoder; all includes the embeddings, and is used where a method mixes, or its "
+        "guide reads, what lies below"
     )  # fmt: skip
     kept_memory: float = setting(
         2.0, between(0, 10_000), "gigabytes of memory for the states of texts below the trained layers; those of "
@@ -393,7 +402,7 @@ class Recipe(DataSettings):
         if self.trained_layers == 0:
             self._check_head_alone()
         elif self.steps == 0:
-            raise InputError("--steps must be at least 1, not 0; the head alone is trained with --trained-layers 0")
+            raise InputError("--steps must be at least 1, not 0; --trained-layers 0 trains the head alone")
         # A start that is left open may turn out to be a regression; the plan is checked here, too.
         if self.head_start == "random" and self.head_end != "logistic" and self.head_strength not in (None, 1):
             raise InputError("--set head_strength has no effect without --set head_start=logistic")
@@ -440,7 +449,8 @@ class Recipe(DataSettings):
         for option, is_asked in asked.items():
             if is_asked:
                 raise InputError(
-                    f"--trained-layers 0 trains the head alone, as a regression, without steps: leave out {option}"
+                    "--trained-layers 0 trains the head alone, a logistic regression without steps: leave out "
+                    f"{option}"
                 )
 
     def strength_alone(self, classes: int, several: bool) -> float:
@@ -487,7 +497,7 @@ class Recipe(DataSettings):
             "head_strength": 1.0,
         }  # fmt: skip
         if self.method is None:
-            asked["method_options"] = {"alpha": 1.0} if mixes else {}
+            asked["method_options"] = {"alpha": 1} if mixes else {}
         fits = (self.clean or self.method == "plain") and self.accumulation * world_size() == 1
         if mixes and fits and not several:  # where it can be had and was measured
             values["contrastive"] = CONTRAST

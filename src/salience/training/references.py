@@ -55,16 +55,16 @@ def is_reference(recipe: Recipe) -> bool:
 
 
 def trained(recipe: Recipe) -> Recipe:
-    """The recipe; of a reference, which has no steps of its own, that of plain training with the same settings."""
+    """The recipe; of a reference, which has no steps, that of fine-tuning without mixing with the same settings."""
     return replace(recipe, method=PLAIN, method_options={}) if is_reference(recipe) else recipe
 
 
 def make_reference(recipe: Recipe, folder: str | Path) -> None:
     """Makes a reference row and writes the folder of its run: scores, probabilities, predictions, and the recipe.
 
-    It learns from all labelled rows that the recipe draws, the validation rows included: nothing is chosen on them. So
-    it has as many labelled rows as the methods that it stands beside. "seconds" in metrics.json is its own time, with
-    that of computing vectors of the encoder that an earlier run had kept.
+    It learns from all labelled rows that the recipe samples, the validation rows included: nothing is chosen on them.
+    So it has as many labelled rows as the methods that it stands beside. "seconds" in metrics.json is its own time,
+    with that of computing vectors of the encoder that an earlier run had kept.
     """
     started = time.time()
     check_machine(recipe)

@@ -46,7 +46,7 @@ Note = Callable[[str], None]
 
 
 def read_task(recipe: Recipe, note: Note = print) -> Task:
-    """The labelled texts that a recipe names. Its seed draws rows and holds them out.
+    """The labelled texts that a recipe names. Its seed samples rows and holds them out.
 
     `note` is called with each guess and each warning, after all files have been read.
 
@@ -80,7 +80,7 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         names = names_of([*labels, *described], columns.several)
     if recipe.size is not None:
         drawn = draw(labels, recipe.size, recipe.seed, recipe.named_data)
-        notes.append(f"size: {len(drawn):,} of the {len(rows):,} rows drawn (stratified)")
+        notes.append(f"size: a stratified sample of {len(drawn):,} of the {len(rows):,} rows")
         rows, labels = rows.take(drawn), [labels[row] for row in drawn]
         taught = None if taught is None else taught[drawn]
 
@@ -104,8 +104,8 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
             for each, label in zip(said, own, strict=True)
         ):
             notes.append(
-                f"{source}: {counted(other, 'row')} with another label in {recipe.corrections}, which is about the "
-                f"training rows alone: correct the {role} file by hand"
+                f"{source}: {counted(other, 'row')} with another label in {recipe.corrections}, which corrects "
+                f"training rows only: correct the {role} file by hand"
             )
         return replace(texts, labels=encode(own, names, source, texts.rows or []))
 
@@ -116,17 +116,17 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
     for (seen, of_seen, files), (role, part, (source, *_)) in combinations(parts, 2):
         of = listed(files, 3)
         if any(same_source(source, file) for file in files):
-            notes.append(f"{source}: the {role} file is also the {seen} file; the {role} scores are flattered")
+            notes.append(f"{source}: the {role} file is also the {seen} file; the {role} scores are too high")
         elif shared := shared_rows(of_seen, part):
             notes.append(
-                f"{source}: {shared} of {len(part)} {role} rows also stand in {of}; the {role} scores are flattered"
+                f"{source}: {shared} of {len(part)} {role} rows are in {of} too; the {role} scores are too high"
             )
     training = replace(rows, labels=encode(labels, names, recipe.named_data, rows.rows or []))
     share = default_share(len(training)) if recipe.validation_share is None else recipe.validation_share
     if not recipe.validation and share > 0:
         kept, held_out = split(labels, share, recipe.seed, recipe.named_data, group_numbers(rows))
         training, validation = training.take(kept), training.take(held_out)
-        notes.append(f"validation: {len(held_out)} of the {len(rows)} rows held out (stratified)")
+        notes.append(f"validation: {len(held_out)} of the {len(rows)} rows are held out (stratified)")
     left_out = {role: left for role, left in left_out.items() if left}
     before = {key: each.before for key, each in corrections.items()}
     task = Task(names, training, validation, test, columns, left_out=left_out, before=before, taught=taught)
@@ -137,24 +137,24 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         if columns.text_pair is not None:
             raise InputError("--label-descriptions are single texts, but the rows are pairs: leave them out")
         descriptions = label_descriptions(recipe.label_descriptions, names, several=task.multi_label)
-        notes.append(f"label descriptions: {counted(len(descriptions), 'text')} to train on beside the rows")
+        notes.append(f"label descriptions: {counted(len(descriptions), 'text')} to train on, too")
         task = replace(task, descriptions=descriptions)
     ignored_words = [] if recipe.ignore_words is None else read_phrases(recipe.ignore_words)
     if ignored_words:
         bare = without_phrases(training, ignored_words)
         changed = sum(map(ne, zip(*training.columns, strict=True), zip(*bare.columns, strict=True)))
         notes.append(
-            f"{recipe.ignore_words}: its words are taken out of {changed:,} of {len(training):,} training rows"
+            f"{recipe.ignore_words}: its words are removed from {changed:,} of {len(training):,} training rows"
         )
     if agreed := agreed_words(training):
         ignored_words += agreed
         notes.append(
-            f"marks: taken out of all texts to train on, because several texts ignore them: "
+            "marks: removed from all training texts, because several rows ignore them: "
             f"{listed(map(quoted, agreed), 5)}"
         )
     task = replace(task, ignored_words=ignored_words)
     if len(task.further):
-        notes.append(f"marks: {counted(len(task.further), 'further text')} of marked words to train on")
+        notes.append(f"marks: {counted(len(task.further), 'further text')} made from marked words to train on")
     for line in notes:
         note(line)
     return task
@@ -162,7 +162,7 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
 
 def read_phrases(source: str) -> list[str]:
     """The words and phrases in a file, one a line."""
-    with readable_text(Path(source).expanduser(), "utf-8") as file:
+    with readable_text(Path(source).expanduser()) as file:
         phrases = [line.strip() for line in file if line.strip()]
     if not phrases:
         raise InputError(f"{source} has no words: write one word or phrase a line, or leave out --ignore-words")
@@ -219,14 +219,15 @@ def task_of(recipe: Recipe, note: Note) -> Task:
     count = contradictions(task.training if recipe.validation else all_labelled(task))
     if count and recipe.teacher is None:  # two at least
         note(
-            f"{recipe.named_data}: {count:,} rows have a text that also has another label; `salience audit` lists them"
+            f"{recipe.named_data}: {count:,} rows have a text that another row has with another label; `salience "
+            "audit` lists them"
         )
     return task
 
 
 def refused(option: str, reason: str) -> InputError:
     """The error for an option that needs one label for each text."""
-    return InputError(f"{option} is not available for texts with several labels: {reason}")
+    return InputError(f"{option} is not available for multi-label texts: {reason}")
 
 
 def check_measures(measures: Mapping[str, Measure], multi_label: bool) -> None:
@@ -238,9 +239,9 @@ def check_measures(measures: Mapping[str, Measure], multi_label: bool) -> None:
 
 
 def check_one_label(task: Task, what: str) -> None:
-    """Raises an `InputError` if texts can have several labels; `what` is a command and what it does, a clause."""
+    """Raises an `InputError` if texts are multi-label; `what` is a command and what it does, a clause."""
     if task.multi_label:
-        raise InputError(f"{what}, which is not available for texts with several labels")
+        raise InputError(f"{what}, which is not available for multi-label texts")
 
 
 def data_files(recipe: Recipe) -> dict[str, Path]:

@@ -139,7 +139,7 @@ class TellProgress(TrainerCallback):
 
 
 class MixTrainer(Trainer):
-    """Trains a sequence classifier with a mixing method. `method=None` is plain training, without mixing.
+    """Trains a sequence classifier with a mixing method. `method=None` is fine-tuning without mixing.
 
     Args:
         model: any encoder that `AutoModelForSequenceClassification` loads; on its loss see `loss_for`.
