@@ -10,7 +10,7 @@ from salience.report import progress
 COMMANDS = {  # with the work that is counted, and its number of units
     "predict": (["{run}", "{test}", "--output", "{tmp}/out.csv"], {("predicting", "rows"): 30}),
     "predict to a pipe": (["{run}", "{test}"], {("predicting", "rows"): 30}),
-    "suggest": (["{run}", "{tmp}/pool.csv"], {("predicting", "rows"): 20}),
+    "suggest": (["{run}", "{tmp}/pool.csv"], {("reading", "rows"): 20}),
     "explain": (["{run}", "{test}"], {("explaining", "texts"): 30}),
     "correct": (["{run}", "{test}", "--output", "{tmp}/page.html"], {("explaining", "texts"): 30}),
     "faithfulness": (

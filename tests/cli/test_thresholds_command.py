@@ -97,7 +97,7 @@ def test_what_is_saved_decides_everywhere(choice, copied, place, salience):
     of_sport = [right == "sport" for label, (_, right) in zip(decided, labelled_rows(30, seed=1), strict=True)
                 if label == "sport"]  # fmt: skip
     assert (found["predicted"], found["precision"]) == (len(of_sport), pytest.approx(np.mean(of_sport)))
-    line = f'"sport" is predicted from {threshold} on: on the 30 test rows precision {found["precision"]:.3f}'
+    line = f'"sport" is predicted from {threshold} on; on the 30 test rows: precision {found["precision"]:.3f}'
     assert line in answer.out and line in " ".join((copied / "README.md").read_text().replace("\\", "").split())
     page = (copied.parent / "scores.html").read_text(encoding="utf-8")
     assert f"<td>{found['precision']:.3f}</td>" in page and "thresholds of the labels" in page

@@ -42,7 +42,7 @@ def test_it_says_what_it_guessed_and_what_it_found(run):
     for line in (
         'text column: "text" (guessed)',
         'label column: "label" (guessed)',
-        "validation: 12 of the 60 rows held out (stratified)",
+        "validation: 12 of the 60 rows are held out (stratified)",
         "recipe: ssmix on",
         "step 20 of 60: validation accuracy",
         "30 test rows",

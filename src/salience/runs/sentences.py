@@ -303,9 +303,9 @@ def label_threshold_sentences(metrics: Mapping[str, Any]) -> list[str]:
     head = f"{quoted(found['label'])} is predicted from {found['threshold']} on"
     lines = []
     if "of" in found:
-        lines.append(f"{head}{chosen_by(found)}: on {found['of']:,} rows of the estimate {of_threshold(found)}")
+        lines.append(f"{head}{chosen_by(found)}; on {found['of']:,} rows of the estimate: {of_threshold(found)}")
     if test := found.get("test"):
-        lines.append(f"{head}: on the {test['of']:,} test rows {of_threshold(test)}")
+        lines.append(f"{head}; on the {test['of']:,} test rows: {of_threshold(test)}")
     return lines
 
 

@@ -139,7 +139,8 @@ def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Fol
         for option, is_asked in asked.items():
             if is_asked:
                 raise InputError(f"{option} has no effect without an estimate: {remedy} leave it out")
-        note(f"no estimate, so probabilities are not calibrated{': ' * bool(reason)}{reason}")
+        if task.taught is None:  # else they are learnt from those of the teacher
+            note(f"no estimate, so probabilities are not calibrated{': ' * bool(reason)}{reason}")
         return None
     texts = task.training if recipe.validation else all_labelled(task)
     count = HOLDOUT_FOLDS if kind == "holdout" else int(kind.partition(":")[2])
