@@ -114,7 +114,7 @@ def test_every_score_is_that_of_the_stored_predictions(kind, runs):
     said = {"validation": "the checkpoint was chosen by the same"}.get(
         kind, "Expect such scores on new rows like these:"
     )
-    assert f"{said} {len(labels)} {kind} rows" in page.text
+    assert f"{said} {len(labels)} {'validation' if kind == 'validation' else 'test'} rows" in page.text
 
 
 def test_without_test_rows_the_scores_are_those_of_the_estimate(runs):
@@ -278,7 +278,9 @@ def test_a_run_of_any_model_ends_and_has_its_report_and_suggestions(kind, place,
     answer = salience("report", tmp_path / "run")
     assert answer.code == 0, answer.err
     page, twice = page_of(tmp_path / "run"), kind in ("Bart", "T5")
-    assert ("Words by the explainer occlusion" in page.text) == twice == ("There are none: ValueError:" in page.text)
+    assert (
+        ("Words by the explainer occlusion" in page.text) == twice == ("No words were found: ValueError:" in page.text)
+    )
     pool = write_csv(tmp_path / "pool.csv", labelled_rows(10, seed=7))
     answer = salience("suggest", tmp_path / "run", pool, "--count", "3")
     assert answer.code == 0, answer.err
