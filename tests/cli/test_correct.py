@@ -105,7 +105,9 @@ def test_pairs_and_several_labels(place, several_run, several_files, browser, sa
     data = data_of(tmp_path / "several.html")
     given = {text: json.loads(labels) for text, labels in reversed(rows_of_several(60, 0))}
     assert data["several"] and all(
-        {data["labels"][each] for each in row["given"]} == {*given[text_of(row)]} for row in data["rows"]
+        {data["labels"][each] for each in row["given"]} == {*given[text_of(row)]}
+        and {*row["given"], *row["predicted"]} <= {*row["explained"]}
+        for row in data["rows"]
     )
     train = place.train("--estimate", "none", data=several_files[0])
     kept = trained_on_a_word(browser, tmp_path / "several.html", salience, *train)

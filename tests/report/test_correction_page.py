@@ -22,17 +22,22 @@ REASON = f"{HOSTILE[0]} gives fine away"
 SCORES = [0.5, -0.25, 0.125, 1.0, -2.0, 0.25, 0.75, -0.5]  # of words, again and again
 
 
-def doubtful(*texts: str, given=None, predicted=(0,), row=1, read=None, file="a.csv") -> Doubtful:
-    """A text or a pair of which the classifier reads the first words, or all."""
+def doubtful(
+    *texts: str, given=None, predicted=(0,), row=1, read=None, file="a.csv", explained=(0,)
+) -> Doubtful:  # fmt: skip
+    """A text or a pair of which the classifier reads the first words, or all; scores of later labels are reversed."""
     words = [spaced_spans(text) for text in texts]
     names = [text[slice(*span)] for text, own in zip(texts, words, strict=True) for span in own][:read]
     scores = np.resize(SCORES, len(names))
     probabilities = np.full(len(LABELS), 0.1)
     probabilities[list(predicted)] = 0.6
     second = len(words[0]) if len(texts) > 1 else None
-    explanation = Explanation(names, second, LABELS, probabilities, 0, None, {NAME: scores}, row, read is not None)
-    places = places_of(explanation, texts, words)
-    return Doubtful(texts, words, places, explanation, list(predicted), given, REASON, file)
+    explanations = [
+        Explanation(names, second, LABELS, probabilities, label, None, {NAME: own}, row, read is not None)
+        for label, own in zip(explained, [scores, scores[::-1]], strict=False)
+    ]
+    places = places_of(explanations[0], texts, words)
+    return Doubtful(texts, words, places, explanations, list(predicted), given, REASON, file)
 
 
 @pytest.fixture
@@ -85,7 +90,7 @@ def test_words_are_marked_by_clicks(shown):
     assert (row["label"], row["predicted"]) == ("fine", "'=sum")
     found = doubtful(TEXT)
     for role in ("marks", "ignore"):
-        expected = share_on(found.explanation, found.places, [Mark(*span) for span in json.loads(row[role])])
+        expected = share_on(found.explanations[0], found.places, [Mark(*span) for span in json.loads(row[role])])
         assert float(row[f"{role}_share"]) == pytest.approx(expected, abs=1e-4)
 
 
@@ -134,6 +139,24 @@ def test_several_labels(shown):
     rows = saved(page)
     assert [json.loads(row["label"]) for row in rows] == [[LABELS[0], LABELS[4]], []]
     assert [json.loads(row["predicted"]) for row in rows] == [[LABELS[0]], []]
+
+
+def test_each_of_several_labels_has_its_heat_map(shown):
+    """The shares that are saved stay those of the most probable label."""
+    page = shown([doubtful("one two three", given=[0, 3], explained=(0, 3)), doubtful("four")], several=True)
+    choice = page.get_by_label("explained label of row 1")
+    assert choice.locator("option").all_text_contents() == [LABELS[0], LABELS[3]] and choice.count() == 1
+
+    def titles() -> list[float]:
+        return [float(each.get_attribute("title")) for each in page.locator("article").first.locator(".word").all()]
+
+    assert titles() == SCORES[:3]
+    before = word(page, 0, 2).evaluate("word => word.style.background")
+    choice.select_option(LABELS[3])
+    assert titles() == SCORES[2::-1]
+    assert word(page, 0, 2).evaluate("word => word.style.background") != before
+    word(page, 0, 0).click()
+    assert float(saved(page)[0]["marks_share"]) == pytest.approx(0.5 / 0.875, abs=1e-4)
 
 
 def test_pairs_have_their_spans_by_their_columns(shown):

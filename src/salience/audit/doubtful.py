@@ -34,8 +34,9 @@ class Doubtful:
     Attributes:
         texts: the text, or both texts of a pair.
         words: the characters of all words of each text.
-        places: for each word of the explanation the text that it is of, 0 or 1, and its characters; see `places_of`.
-        explanation: of the most probable label, with the probabilities by which the text is predicted.
+        places: for each word of an explanation the text that it is of, 0 or 1, and its characters; see `places_of`.
+        explanations: of the most probable label, with the probabilities by which the text is predicted; of a
+            multi-label text then of its other predicted and given labels, too.
         predicted: the numbers of the predicted labels.
         given: the numbers of the labels in the file; None where they are not known.
         reason: why it is here, by `RULE`.
@@ -45,7 +46,7 @@ class Doubtful:
     texts: tuple[str, ...]
     words: list[list[Span]]
     places: list[tuple[int, Span]]
-    explanation: Explanation
+    explanations: list[Explanation]
     predicted: list[int]
     given: list[int] | None
     reason: str
@@ -80,15 +81,18 @@ def most_doubtful(
         chosen.setdefault(place, reason)
         if len(chosen) == count:
             break
-    places = list(chosen)
-    explanations = explained(classifier, texts.take(places), np.nan_to_num(probabilities[places]).argmax(1))
+    labels = {place: [int(np.nan_to_num(probabilities[place]).argmax())] for place in chosen}
+    for place, targets in labels.items() if several else ():
+        targets += [label for label in np.flatnonzero(decided[place] | right[place]).tolist() if label not in targets]
+    repeated = texts.take([place for place, targets in labels.items() for _ in targets])
+    explanations = iter(explained(classifier, repeated, np.concatenate([*labels.values()])))
     found = []
-    for place, each in zip(places, explanations, strict=True):
+    for place, targets in labels.items():
         own = tuple(column[place] for column in texts.columns)
         words = list(map(classifier.word_spans, own))
-        explanation = replace(each, probabilities=probabilities[place])
+        of_labels = [replace(next(explanations), probabilities=probabilities[place]) for _ in targets]
         found.append(Doubtful(
-            own, words, places_of(explanation, own, words), explanation, np.flatnonzero(decided[place]).tolist(),
+            own, words, places_of(of_labels[0], own, words), of_labels, np.flatnonzero(decided[place]).tolist(),
             np.flatnonzero(right[place]).tolist() if known[place] else None, chosen[place],
             "" if texts.files is None else texts.files[place],
         ))  # fmt: skip

@@ -30,31 +30,40 @@ def correction_page(
     files = len({each.file for each in found}) > 1
     data = {
         "file": SAVED, "columns": columns, "saved": [*columns, *COLUMNS], "labels": labels, "several": several,
-        "rows": [
-            {
-                "place": f"row {each.explanation.row}" + f" of {each.file}" * files,
-                "probabilities": [finite(round(float(value), 4)) for value in each.explanation.probabilities],
-                "predicted": each.predicted, "given": each.given, "explained": each.explanation.target,
-                "cut": each.explanation.cut, "reason": each.reason, "texts": pieces_of(each),
-            }
-            for each in found
-        ],
+        "rows": [row_of(each, files) for each in found],
     }  # fmt: skip
     body = render(PACKAGE, "correction.html.jinja", title=title, rule=RULE, data=data)
     script = asset("shared.js") + asset("correction.js")
     return framed(title, asset("blocks.css") + asset("correction.css"), body, script)
 
 
+def row_of(each: Doubtful, files: bool) -> dict[str, Any]:
+    """A row as JSON; with the name of its file where there are several."""
+    first = each.explanations[0]
+    return {
+        "place": f"row {first.row}" + f" of {each.file}" * files,
+        "probabilities": [finite(round(float(value), 4)) for value in first.probabilities],
+        "predicted": each.predicted, "given": each.given, "explained": [own.target for own in each.explanations],
+        "cut": first.cut, "reason": each.reason, "texts": pieces_of(each),
+    }  # fmt: skip
+
+
 def pieces_of(each: Doubtful) -> list[dict[str, Any]]:
-    """Each text as its words, with what stands before each, its characters and its score, and the rest of the text."""
-    scores = dict(zip(each.places, each.explanation.scores[NAME].tolist(), strict=False))
+    """Each text as its words, with what stands before each, its characters and its scores, and the rest of the text.
+
+    A word has a score for each explanation; none where it was not read.
+    """
+    of_words = zip(*(own.scores[NAME].tolist() for own in each.explanations), strict=True)
+    scores = dict(zip(each.places, of_words, strict=False))
     found = []
     for number, (text, words) in enumerate(zip(each.texts, each.words, strict=True)):
         pieces, reached = list[Any](), 0
         for start, end in words:
-            score = finite(scores.get((number, (start, end)), float("nan")))
-            rounded = None if score is None else float(f"{score:.3g}")
-            pieces.append([text[reached:start], text[start:end], start, end, rounded])
+            own = [
+                None if (score := finite(value)) is None else float(f"{score:.3g}")
+                for value in scores.get((number, (start, end)), ())
+            ]
+            pieces.append([text[reached:start], text[start:end], start, end, own])
             reached = end
         found.append({"words": pieces, "rest": text[reached:]})
     return found

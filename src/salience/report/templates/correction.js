@@ -13,23 +13,40 @@ function isCorrected(row) {
   return row.confirmed || row.words.some(word => word.state) || String(row.label) !== String(row.given);
 }
 
-function wordsOf(text, second, largest, row) {
+function wordsOf(text, second, row) {
   const shown = element("p", undefined, second ? "second" : "");
   shown.dir = "auto";
-  for (const [before, written, start, end, score] of text.words) {
+  for (const [before, written, start, end, scores] of text.words) {
     const own = element("span", written, "word"), number = row.words.length;
-    if (score !== null) own.style.background = colour(score / largest);
-    own.title = score === null ? "not read" : score.toPrecision(3);
     own.addEventListener("click", () => {
       row.at = number;
       go(data.rows.indexOf(row));
       mark(row, (row.words[number].state + 1) % 3);
     });
-    row.words.push({ shown: own, start, end, score, second, state: 0 });
+    row.words.push({ shown: own, start, end, scores, second, state: 0 });
     shown.append(before, own);
   }
   shown.append(text.rest);
   return shown;
+}
+
+// The heat map of the explanation with this number: the strength of a colour is relative to its largest score.
+function paint(row, number) {
+  const sizes = row.words.map(word => Math.abs(word.scores[number] ?? 0));
+  const largest = sizes.reduce((one, other) => Math.max(one, other), 1e-12);
+  for (const { shown, scores } of row.words) {
+    const score = scores[number] ?? null;
+    shown.style.background = score === null ? "" : colour(score / largest);
+    shown.title = score === null ? "not read" : score.toPrecision(3);
+  }
+}
+
+function explainedOf(row) {
+  const select = element("select");
+  select.setAttribute("aria-label", `explained label of ${row.place}`);
+  select.append(...row.explained.map((label, number) => option(number, data.labels[label])));
+  select.addEventListener("change", () => { select.blur(); paint(row, Number(select.value)); });
+  return select;
 }
 
 function labelsOf(row) {
@@ -64,11 +81,10 @@ function article(row) {
   if (row.given && String(row.given) !== String(row.predicted)) {
     said.append(", ", element("span", `given: ${named(row.given)}`, "wrong"));
   } else if (row.given) said.append(", as given");
-  if (data.several) said.append(`, explained: ${data.labels[row.explained]}`);
+  if (data.several) said.append(", explained: ", row.explained.length > 1 ? explainedOf(row) : data.labels[row.explained[0]]);
   said.append(" ", element("span", `(${row.reason})`, "row"));
-  const scores = row.texts.flatMap(text => text.words.map(word => Math.abs(word[4])));
-  const largest = scores.reduce((one, other) => Math.max(one, other), 1e-12);
-  const texts = row.texts.map((text, number) => wordsOf(text, number > 0, largest, row));
+  const texts = row.texts.map((text, number) => wordsOf(text, number > 0, row));
+  paint(row, 0);
   if (row.cut) texts.at(-1).append(" ", element("span", "(not all was read)", "row"));
   for (const [button, name, action] of [[confirmed, "right as it is", confirm], [reset, "undo", undo]]) {
     button.type = "button";
@@ -151,9 +167,9 @@ function spans(row, state) {
   return JSON.stringify(data.columns.length > 1 ? byColumn : found[0]);
 }
 
-// The share of the explanation, without signs, that is on the words of a state.
+// The share of the explanation of the most probable label, without signs, that is on the words of a state.
 function share(row, state) {
-  const sum = words => words.reduce((total, word) => total + Math.abs(word.score), 0);
+  const sum = words => words.reduce((total, word) => total + Math.abs(word.scores[0] ?? 0), 0);
   const own = row.words.filter(word => word.state === state);
   return own.length && sum(row.words) ? (sum(own) / sum(row.words)).toFixed(4) : "";
 }
