@@ -68,7 +68,7 @@ def main() -> None:
 def of_rows(vectors: np.ndarray, labels: np.ndarray, unseen: np.ndarray, of_unseen: np.ndarray) -> dict[str, float]:
     """The accuracy of each strength in percent, and of both rules."""
     classes = len(np.unique(labels))
-    found, own = {}, Recipe("").strength_alone(classes, several=False)
+    found, own = {}, Recipe("").strength_saved(classes, several=False)
     for strength in sorted({*STRENGTHS, own}):
         regression = fitted_regression(vectors, labels, strength)
         found[strength] = 100 * float(np.mean(regression.predict(unseen) == of_unseen))

@@ -297,15 +297,18 @@ def test_what_does_not_fit_is_refused(mean_place):
         prepare_files(mean_recipe(mean_place, trained_share=0.5, validation_share=0.25))
 
 
-def test_the_head_alone_fits_more_closely_where_classes_are_many(mean_place):
+def test_a_regression_that_is_saved_fits_more_closely_where_classes_are_many(mean_place):
     for settings, strength in (({}, 1), ({"head_strength": 3.0}, 3)):
         recipe = Recipe(mean_place.data, model=mean_place.model, device="cpu", trained_layers=0, **settings)
         assert prepare_files(recipe)[0].plan.head_strength == strength
     head = {"pooling": "mean", "head_start": "logistic", "max_length": 64, "precision": "fp32"}
-    for layers, several, strength in ((0, False, 38.5), (0, True, 1), ("all", False, 1)):
-        plan = Recipe("", trained_layers=layers).resolved(400, 77, 384, several=several, **head)
-        assert plan.head_strength == strength
-    assert [Recipe("").strength_alone(classes, several=False) for classes in (2, 5, 6)] == [1, 1, 3]
+    for settings, several, strength in (
+        ({"trained_layers": 0}, False, 38.5), ({"trained_layers": 0}, True, 1), ({}, False, 38.5), ({}, True, 1),
+        ({"effort": "best"}, False, 1), ({"effort": "best", "head_end": "logistic"}, False, 38.5),
+        ({"head_end": "trained"}, False, 1),
+    ):  # fmt: skip
+        assert Recipe("", **settings).resolved(400, 77, 384, several=several, **head).head_strength == strength
+    assert [Recipe("").strength_saved(classes, several=False) for classes in (2, 5, 6)] == [1, 1, 3]
 
 
 @pytest.mark.parametrize("settings", [{"head_start": "random"}, {"pooling": "cls"}])

@@ -60,7 +60,7 @@ def rank_encoders(
         raise InputError(
             f"--models {own[0]}: this is a classifier with a pooling of its own, and here encoders are ranked"
         )
-    strength = recipe.head_strength or recipe.strength_alone(len(task.labels), task.multi_label)
+    strength = recipe.head_strength or recipe.strength_saved(len(task.labels), task.multi_label)
     asked = replace(recipe, head_start="logistic", head_strength=strength, estimate=recipe.estimate or FOLDS)
     found = []
     for name in names:

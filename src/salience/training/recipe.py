@@ -56,7 +56,7 @@ EFFORTS = {
 }
 # Of a student, which makes `PASSES` over the texts of its teacher; measured in docs/research/studies/distilling.md.
 TAUGHT, PASSES = Effort(1, 2, 16, "trained"), 2
-FEW_CLASSES = 5  # up to which the head alone is penalised as a head is before training
+FEW_CLASSES = 5  # up to which a regression that is saved is penalised like the initial head
 # Weight of the contrastive loss where the head reads a mean; docs/research/studies/losses-and-mixing.md measures it.
 CONTRAST = 0.6
 # What stands in the place of a method for the reference rows of a comparison, which train no model.
@@ -321,7 +321,7 @@ class Recipe(DataSettings):
     )  # fmt: skip
     head_strength: float | None = setting(
         None, between(1e-6, 1e6), "C of the regression of head_start and head_end",
-        "1; of the head alone half the number of classes, from six classes on",
+        "1; half the number of classes, from six classes on, where a regression is saved",
     )  # fmt: skip
     trained_share: float | None = setting(
         None, between(0, 1), "weight interpolation: the saved weights are this share of the fine-tuned ones plus the "
@@ -453,8 +453,8 @@ class Recipe(DataSettings):
                     f"{option}"
                 )
 
-    def strength_alone(self, classes: int, several: bool) -> float:
-        """C of the regression that is the head alone: with more classes, each probability follows its weights less.
+    def strength_saved(self, classes: int, several: bool) -> float:
+        """C of a regression that is saved as the head: with more classes, each probability follows its weights less.
 
         docs/research/studies/head-strength.md has the measurement; with several labels a text, and with descriptions,
         it was not measured.
@@ -506,7 +506,8 @@ class Recipe(DataSettings):
         if self.trained_layers == 0:
             values |= {"steps": 0, "method": "plain", "contrastive": 0.0, "trained_share": 1.0}
             asked["method_options"] = {}
-            values["head_strength"] = self.strength_alone(classes, several)
+        if self.trained_layers == 0 or (self.head_end or values["head_end"]) == "logistic":
+            values["head_strength"] = self.strength_saved(classes, several)
         if validated or taught or asked["head_start"] == "random":  # else the estimate chooses it, if there is one
             values["trained_share"] = 1.0
         return Plan(**asked | {name: value for name, value in values.items() if asked[name] is None})
