@@ -149,7 +149,7 @@ def test_methods_read_as_many_texts_as_the_baseline(finished, out):
     assert {name: (run["steps"], run["text_passes"]) for name, run in spent.items()} == {
         "plain": (6, 96), "embedmix": (3, 96)
     }  # fmt: skip
-    assert finished[1].count("a step of embedmix costs 2 passes of each text") == 2  # sizes
+    assert finished[1].count("a step of embedmix costs 2 forward-backward passes per text") == 2  # sizes
 
 
 def test_the_faithfulness_of_every_run(finished, out, found):

@@ -251,5 +251,6 @@ def moment() -> float:
 
 # Budget -> what begins to measure the costs of steps, one recipe at a time, and their unit. Steps cost the same.
 BUDGETS: dict[str, tuple[Callable[[], Callable[[Recipe], float]], str] | None] = {
-    "passes": (counting_passes, "passes of each text"), "time": (lambda: seconds_per_step, "seconds"), "steps": None
+    "passes": (counting_passes, "forward-backward passes per text"), "time": (lambda: seconds_per_step, "seconds"),
+    "steps": None,
 }  # fmt: skip
