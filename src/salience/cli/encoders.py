@@ -59,7 +59,8 @@ def encoders(
     names = encoders_here() if models is None else comma_separated(models)
     ranked = rank_encoders(recipe, task, names, say)
     score, title = next(iter(labels_in(ranked[0].scores).estimated.items()))
-    table = titled(f"{len(task.training):,} rows, {len(task.labels)} labels; a regression on each encoder as it is")
+    shown = f"{len(task.training):,} rows, {len(task.labels)} labels"
+    table = titled(f"{shown}; the head alone on each encoder, cross-validated")
     table.add_column("", overflow="fold")
     for column in (title, "weights", "texts/s", "training"):
         table.add_column(column, justify="right", no_wrap=True)

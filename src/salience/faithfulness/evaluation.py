@@ -358,7 +358,7 @@ def _number(label: object, place: int, names: list[str]) -> int:
 
 def _indicators(labels: object, place: int, names: list[str]) -> list[int]:
     if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
-        raise InputError(f"labels[{place}] is no list of labels, and this classifier gives a text several labels")
+        raise InputError(f"labels[{place}] is no list of labels, and this classifier is multi-label")
     if isinstance(labels, np.ndarray) and len(labels) == len(names) and set(labels.tolist()) <= {0, 1}:
         return [int(value) for value in labels]
     if not all(isinstance(label, str) for label in labels):
