@@ -10,7 +10,7 @@ salience audit $train --test $test --run run --output audited
 salience explain run $test --most 40 --explainer integrated-gradients --output explanations.html
 salience faithfulness run $test --rows 100 --explainer gradient,integrated-gradients --output tested
 salience correct run $train
-salience compare $train --test $test --methods plain,senmixup:alpha=1 --seeds 0,1,2 --effort quick --output compared
+salience compare $train --test $test --methods plain,senmixup:alpha=1 --seeds 0,1,2 --set effort=quick --output compared
 cp run/report.html explanations.html corrections.html "$pages"
 cp audited/*.html "$pages/audit.html"
 cp tested/*.html "$pages/faithfulness.html"

@@ -13,7 +13,7 @@ from salience.data.texts import Texts
 from salience.errors import InputError
 from salience.runs.folder import CORRECTED, FACTS, HISTORY, METRICS, OUT_OF_FOLD, PREDICTIONS, PROBABILITIES, RECIPE
 from salience.runs.results import about, history_of, read_predictions, read_rows, read_run, write_results
-from salience.runs.sentences import baseline_ahead, judge_of, judged_scores
+from salience.runs.sentences import baseline_ahead, estimate_sentences, judge_of, judged_scores
 from salience.scores.predictions import Predictions
 
 BASELINES = {"majority class": {"accuracy": 0.4}}
@@ -46,6 +46,22 @@ def test_an_estimate_is_of_other_models_and_scaled_as_the_model_is(changed, erro
     rows, models = judged_scores({"rows": {"training": 1200}, "estimate": ESTIMATE | changed})
     assert rows == "estimate by 2-fold cross-validation: 1,200 labelled rows, each new to its model"
     assert models == {"models like this one": ESTIMATE | changed | {"calibration_error": error}} | BASELINES
+
+
+def test_what_fine_tuning_and_calibration_did_not_do_is_told():
+    def lines(gain: float, temperature: float) -> str:
+        scores = {"accuracy": 0.8 + gain, "accuracy_interval": [0.7, 0.9], "macro_f1": 0.8, "macro_f1_interval": [0, 1]}
+        scaling = {"temperature": temperature, "calibration_error": 0.2, "calibration_error_scaled": 0.1}
+        estimate = ESTIMATE | scores | {"training_rows": [600], "head_alone": {"accuracy": 0.8, "macro_f1": 0.8}}
+        return "\n".join(estimate_sentences({
+            "rows": {"training": 1200}, "estimate": estimate | {"temperature_scaling": scaling},
+        }))  # fmt: skip
+
+    for gain, enough in ((0.02, False), (0.0, True), (-0.05, True)):
+        assert ("--trained-layers 0 trains it alone" in lines(gain, 0.9)) == enough
+    for temperature, failed in ((0.05, True), (0.051, False), (19, False), (20.000000000000004, True)):
+        assert ("calibration failed" in lines(0.02, temperature)) == failed
+        assert ("calibrated, temperature" in lines(0.02, temperature)) != failed
 
 
 def test_a_baseline_that_is_ahead_is_named():

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from salience.errors import counted, listed, quoted
+from salience.scores.calibration import LIMITS
 from salience.scores.intervals import accuracy_interval
 from salience.scores.labels import AT_THRESHOLDS, ONE_LABEL, labels_in, labels_of
 from salience.scores.metrics import confused_pairs
@@ -195,10 +196,11 @@ def estimate_sentences(metrics: Mapping[str, Any]) -> list[str]:
     share = estimate.get("trained_share", 1.0)  # it is there where the estimate has chosen it
     if (alone := estimate.get("head_alone")) is not None:
         scoring = labels_in(alone)
-        gain = 100 * (estimate[scoring.main] - alone[scoring.main])
+        gain = round(100 * (estimate[scoring.main] - alone[scoring.main]), 1)
+        enough = "; --trained-layers 0 trains it alone, faster" if gain <= 0 else ""
         found.append(
             f"fine-tuning gains {gain:+.1f} points: {HEAD_ALONE} has the {scoring.main_title} "
-            f"{alone[scoring.main]:.3f}"
+            f"{alone[scoring.main]:.3f}{enough}"
         )
         if (of_more := estimate.get("head_alone_of_more")) is not None:
             more = of_more[scoring.main] - alone[scoring.main]
@@ -216,7 +218,11 @@ def estimate_sentences(metrics: Mapping[str, Any]) -> list[str]:
         scaling = estimate["temperature_scaling"]
         before, after = scaling["calibration_error"], scaling["calibration_error_scaled"]
         errors = f": calibration error {before:.3f} before, {after or 0:.3f} after (cross-validated)"
-        found.append(f"calibrated, temperature {scaling['temperature']:.3g}{'' if after is None else errors}")
+        temperature = scaling["temperature"]
+        if np.isclose(temperature, LIMITS).any():
+            found.append(f"calibration failed (temperature {temperature:.3g}): do not rely on the probabilities")
+        else:
+            found.append(f"calibrated, temperature {temperature:.3g}{'' if after is None else errors}")
     return found
 
 
