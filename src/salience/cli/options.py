@@ -16,7 +16,14 @@ from salience.training.recipe import Recipe
 
 NAME_WIDTH = 22  # columns of a catalogue's names
 OPTION_WIDTH = 28  # columns of a help's options, at most
-SHOWN_KINDS = {"<str>": "TEXT", "<int>": "N", "<float>": "NUMBER", "<path>": "PATH", "<int range>": "N"}
+SHOWN_KINDS = {
+    "<list[str]>": "TEXT",
+    "<str>": "TEXT",
+    "<int>": "N",
+    "<float>": "NUMBER",
+    "<path>": "PATH",
+    "<int range>": "N",
+}
 DATA, TRAINING, OUTPUT = "Data", "Training", "Output"  # groups of the help of train and compare
 
 
