@@ -84,14 +84,14 @@ def test_three_kinds_of_texts_take_turns_and_each_text_comes_once(tmp_path):
                   rows=list(range(1, 16)), files=["a"] * 15)  # fmt: skip
     certain = {(text,): np.array([0.1, 0.9, 0.0]) for text in planted} | {("so it is",): np.array([0.0, 0.0, 1.0])}
     found = most_doubtful(classifier, texts, 20, certain)
-    assert sorted(each.explanation.row for each in found) == list(range(1, 15))  # "a song " repeats row 2
+    assert sorted(each.explanations[0].row for each in found) == list(range(1, 15))  # "a song " repeats row 2
     first, second = found[:2]
-    assert (first.explanation.row, first.reason) == (6, "its label is improbable")
+    assert (first.explanations[0].row, first.reason) == (6, "its label is improbable")
     assert (first.given, first.predicted) == ([0], [2])
-    assert first.explanation.target == 2 and first.explanation.probabilities[2] == 1
-    assert (second.explanation.row, second.reason) == (7, '"live" gives LABEL_1 away')
-    assert next(each.given for each in found if each.explanation.row == 3) is None
-    shown = {each.explanation.row: each for each in found}
+    assert first.explanations[0].target == 2 and first.explanations[0].probabilities[2] == 1
+    assert (second.explanations[0].row, second.reason) == (7, '"live" gives LABEL_1 away')
+    assert next(each.given for each in found if each.explanations[0].row == 3) is None
+    shown = {each.explanations[0].row: each for each in found}
     (alone,) = explained(classifier, Texts(["bread and salt"]))
-    np.testing.assert_allclose(shown[3].explanation.scores[NAME], alone.scores[NAME], atol=1e-5)
-    assert [each.explanation.row for each in most_doubtful(classifier, texts, 2, certain)] == [6, 7]
+    np.testing.assert_allclose(shown[3].explanations[0].scores[NAME], alone.scores[NAME], atol=1e-5)
+    assert [each.explanations[0].row for each in most_doubtful(classifier, texts, 2, certain)] == [6, 7]

@@ -64,7 +64,7 @@ def test_page_findings_and_decisions_agree(audited):
     folder, answer = audited
     page = Content((folder / "audit.html").read_text())
     assert page.sections == ["overview", "decisions", "label", "duplicate", "outlier", "word"]  # no pairs of classes
-    assert "% of the decisions about labels" in answer.out and "pairs of classes" not in answer.out
+    assert "% over all decisions about labels" in answer.out and "pairs of classes" not in answer.out
     found, rows = findings_in(folder, "label"), {row["row"]: row for row in decisions_in(folder)}
     assert found and f"likely wrong labels: {len(found)}\n" in answer.out
     for line in found:
@@ -100,7 +100,7 @@ def test_the_estimate_of_a_run_judges_each_label(place, data, salience, tmp_path
     run, folder = tmp_path / "run", tmp_path / "audit"
     assert salience(*place.train("--output", run, "--estimate", "folds:2", data=data)).code == 0
     answer = salience("audit", data, "--model", place.model, "--run", run, "--output", folder)
-    assert answer.code == 0 and "the estimate of run, of 81 rows" in answer.out, answer.err
+    assert answer.code == 0 and "the estimate of run on 81 rows" in answer.out, answer.err
     with np.load(run / "out_of_fold.npz") as arrays:
         judged = of_each_label(Predictions(arrays["probabilities"], arrays["labels"]))
         wrong = np.stack([likely_wrong(given, both) for _, given, both in judged], axis=1)

@@ -121,7 +121,7 @@ def test_the_folder_of_tensorboard_may_be_set(place, salience, tmp_path, monkeyp
 
 def test_trackers_that_are_not_there(place, arguments, told, salience, tmp_path):
     for asked in (place.train("--output", tmp_path / "run"), arguments(tmp_path / "out")):
-        refused(salience(*asked, "--report-to", "mlflow,trackio"), "--report-to trackio: the package trackio is not",
+        refused(salience(*asked, "--report-to", "mlflow,trackio"), "--report-to trackio needs the package trackio",
                 "pip install trackio")  # fmt: skip
         refused(salience(*asked, "--report-to", "mlfow"), 'unknown --report-to "mlfow"', 'Did you mean "mlflow"?')
     assert list(tmp_path.iterdir()) == [] and told == []

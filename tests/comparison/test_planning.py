@@ -143,7 +143,9 @@ def test_methods_spend_as_much_as_the_baseline(planned, tmp_path):
     }  # fmt: skip
     expected = {"usual": 4, "embedmix": 2, "senmixup": 4, "small": 8, "long": 7, "half": 4}
     plans, notes = planned(variants, tmp_path)
-    assert steps_in(plans) == expected and any("embedmix costs 2 passes" in line for line in notes)
+    assert steps_in(plans) == expected and any(
+        "embedmix costs 2 forward-backward passes per text" in line for line in notes
+    )
     (plan,) = plans.values()
     assert (plan["usual"].precision, plan["half"].precision) == ("fp32", "bf16")
     assert {name: each.method for name, each in plan.items() if each.method != "plain"} == {
