@@ -132,8 +132,8 @@ def predict(
         )
     if seen["unfamiliar"]:
         tell(
-            f"{seen['unfamiliar']} of {total} rows are unlike the training rows (familiarity {UNFAMILIAR:g} or less, "
-            "as 5 % of rows like those have)"
+            f"{seen['unfamiliar']} of {total} rows are unlike the training rows (familiarity {UNFAMILIAR:g} or less); "
+            "look at them first"
         )
     share = "" if turn == WHOLE else f", part {turn[0]} of {turn[1]}"
     tell(f"{counted(total, 'row')} predicted{share}" + (f": {output}" if output else ""))
