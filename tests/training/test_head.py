@@ -412,8 +412,8 @@ def test_every_reader_of_the_checkpoint_has_the_calibrated_logits(recipe, tmp_pa
     differences = [each - each[:, :1] for each in (before, after)]  # logits, up to a number for each row
     assert np.allclose(differences[1] * temperature, differences[0], atol=1e-4)
     card = (tmp_path / "True" / "README.md").read_text()
-    assert f"Calibrated, temperature {temperature:.3g}: calibration error" in card
-    assert "Calibrated," not in (tmp_path / "False" / "README.md").read_text()
+    assert f"Calibration failed (temperature {temperature:.3g}): do not rely on the probabilities" in card
+    assert "Calibrat" not in (tmp_path / "False" / "README.md").read_text().replace("Calibration error", "")
     with pytest.raises(InputError, match=r"^--set calibrate has no effect .*: add --estimate folds:2"):
         train(replace(recipe, calibrate=True, estimate="none"), tmp_path / "none", note=said.append)
 
