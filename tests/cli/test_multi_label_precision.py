@@ -56,7 +56,7 @@ def test_a_finished_run_gets_the_thresholds_of_a_training_for_them(run, salience
         with np.load(run / name) as arrays:
             np.savez(copied / name, **{**arrays, "decided": arrays["probabilities"] >= 0.5})
     answer = salience("thresholds", copied, "--target-precision", "0.8", "--save")
-    assert answer.code == 0 and "labels reach it with 95 % certainty" in answer.out
+    assert answer.code == 0 and "labels reach it (95 % certainty" in answer.out
     assert json.loads((copied / "metrics.json").read_text()) == metrics
     assert json.loads((copied / "config.json").read_text()) == config
     for name in ("README.md", "predictions.jsonl", "out_of_fold.jsonl", "out_of_fold.npz", "probabilities.npz"):
@@ -76,7 +76,7 @@ def test_predict_gives_the_labels_that_reach_their_threshold(run, salience):
 
 
 def test_the_card_and_the_report_say_which_labels_reach_it(run):
-    line = "labels reach it with 95 % certainty on 150 rows of the estimate"
+    line = "labels reach it (95 % certainty on 150 rows of the estimate"
     assert line in (run / "README.md").read_text() and line in (run / "report.html").read_text()
 
 
