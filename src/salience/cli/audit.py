@@ -78,6 +78,7 @@ def audit(
     from salience.report.audit_page import AuditEvidence
     from salience.report.terminal import say
     from salience.report.training_progress import Progress
+    from salience.runs.sentences import HEAD_ALONE, estimated_by
     from salience.training.fit import Listeners
     from salience.training.recipe import Recipe
     from salience.training.references import encoder_of_recipe
@@ -107,8 +108,8 @@ def audit(
             source = "fine-tuned models"
         else:
             predicted = by_regression(divided, places, vectors, len(task.labels))
-            source = "the head alone (logistic regression on the frozen encoder)"
-        source += f", {len(divided.predicted)}-fold cross-validation"
+            source = HEAD_ALONE
+        source += f", {estimated_by(f'folds:{len(divided.predicted)}')}"
     explanations = explained(recipe, task, run) if explain else ()
     findings = find_all(task, vectors, test_vectors, predicted, similarity, explanations)
     options = [part for name, value in given.items() for part in (as_option(name), str(value))]

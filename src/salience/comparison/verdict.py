@@ -6,8 +6,8 @@ their test rows: it says nothing of other sets. The variance of the mean pools t
 samples, since sets differ in their spread. There is none if a set has a single sample. The degrees of freedom are
 Welch's (1947, Biometrika 34, 28-35), which keep what few samples of many sets tell: with equal spreads the intervals
 cover as Student's do, where those of Satterthwaite (1946) are too wide (two samples of six sets: 98 % instead of 95
-%). What other sets like these would give is another interval, Student's over the means of the sets. It stands beside
-and decides nothing.
+%). What other sets like these would give is another interval, Student's over the means of the sets. It is told
+too, and decides nothing.
 """
 
 from __future__ import annotations

@@ -456,8 +456,7 @@ class Recipe(DataSettings):
     def strength_saved(self, classes: int, several: bool) -> float:
         """C of a regression that is saved as the head: with more classes, each probability follows its weights less.
 
-        docs/research/studies/head-strength.md has the measurement; with several labels a text, and with descriptions,
-        it was not measured.
+        docs/research/studies/head-strength.md has the measurement, without multi-label texts and descriptions.
         """
         many = classes > FEW_CLASSES and not several and self.label_descriptions is None
         return classes / 2 if many else 1.0
