@@ -375,8 +375,12 @@ class Decision:
 def decisions(papers: Sequence[Paper], sizes: Sequence[int], runs: Runs) -> list[Decision]:
     """The claims and sizes in the order in which they are decided: every claim once, then at its other sizes.
 
-    Each time, the one that costs least after those before.
+    Each time, the one that costs least after those before. A claim that has a verdict with fewer runs waits for those
+    that have none.
     """
+    has_verdict = {
+        claim for paper in papers for (claim, _), case in verdicts(paper, runs).items() if case.verdict != TOO_FEW
+    }
     have = {
         Cell(name, method, size, seed, runs.model)
         for (method, name, size), of_seeds in runs.accuracies.items() for seed in of_seeds
@@ -392,7 +396,11 @@ def decisions(papers: Sequence[Paper], sizes: Sequence[int], runs: Runs) -> list
             replace(each, missing=tuple(cell for cell in each.missing if cell not in have)) for each in open_cases
         ]
         decided = {each.claim for each in order}
-        cheapest = min(open_cases, key=lambda each: (each.claim in decided, cost_of(each.missing)))
+        cheapest = min(
+            open_cases,
+            key=lambda each: (each.claim in decided, bool(each.missing) and each.claim in has_verdict,
+                              cost_of(each.missing)),
+        )  # fmt: skip
         order.append(cheapest)
         open_cases.remove(cheapest)
         have |= {*cheapest.missing}
