@@ -98,15 +98,17 @@ def main() -> None:
     parser.add_argument("--head-alone", action="store_true", help="a regression on frozen vectors")
     parser.add_argument("--ways", nargs="+", default=["rows alone", "marks", "random words"])
     parser.add_argument("--model", default="minilm")
+    parser.add_argument("--trained-layers", type=int, help="layers from the top  [default: all]")
     parser.add_argument("--output", type=Path, default=Path("results/studies/marks.jsonl"))
     parser.add_argument("--show", action="store_true", help="print what was found")
     options = parser.parse_args()
-    training = "head alone" if options.head_alone else "trained"
+    top = options.trained_layers
+    training = "head alone" if options.head_alone else "trained" if top is None else f"trained, {top} layers"
     done = pd.read_json(options.output, lines=True) if options.output.exists() else pd.DataFrame(columns=["way"])
     for name in [] if options.show else options.sets:
         marked_set = SETS[name](options.data_dir)
         encoder = KeptEncoder(options.model, READ.get(name), precision="fp32")
-        recipe = Recipe("", model=options.model, precision="fp32")
+        recipe = Recipe("", model=options.model, precision="fp32", trained_layers="all" if top is None else top)
         if name in READ:
             recipe = replace(recipe, max_length=READ[name])
         for size in options.sizes:

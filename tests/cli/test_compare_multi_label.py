@@ -160,7 +160,8 @@ def test_several_data_sets_are_summed_up_by_the_main_score(files, place, salienc
         f"lists: {{data: {files[0]}, test: {files[1]}}}\n"
         f'joined: {{data: {separated}, test: {separated}, label_separator: "|"}}\n'
     )
-    answer = salience("compare", "--data-sets", tmp_path / "sets.yaml", "--model", place.model, "--steps", "2",
+    answer = salience("compare", "--data-sets", tmp_path / "sets.yaml", "--methods", "plain,ssmix",
+                      "--model", place.model, "--steps", "2",
                       "--device", "cpu", "--seeds", "0,1", "--references", "none", "--no-heat-maps", "--sizes", "20",
                       "--output", tmp_path / "out")  # fmt: skip
     assert answer.code == 0, answer.err

@@ -8,6 +8,7 @@ import typer
 from test_bad_input import COMMANDS, refused
 
 import commands_page
+from labelled import labelled_rows, write_csv
 from salience.cli.main import app
 from salience.cli.settings import (
     instead_of,
@@ -73,6 +74,19 @@ def test_help_imports_no_torch():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Usage: salience") == len(COMMANDS) + 1
+
+
+def test_a_wrong_name_of_a_file_or_column_is_told_before_the_long_imports(tmp_path):
+    data = write_csv(tmp_path / "data.csv", labelled_rows(4))
+    commands = [["train", str(data), "--text", "txt"], ["compare", "datta.csv"], ["predict", str(tmp_path), "d.csv"]]
+    script = (
+        f"import sys\nfrom salience.cli.main import main\ncodes = [main(command) for command in {commands!r}]\n"
+        "assert codes == [2, 2, 2] and not {'torch', 'transformers', 'datasets'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert [line.rsplit(": ", 1)[0] for line in done.stderr.splitlines()] == [
+        f'salience: {data}', "salience: datta.csv", "salience: d.csv"]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typer import Argument
 
 from salience.cli import options
 from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, option, settings_in
-from salience.cli.settings import merged, read_config, with_assigned
+from salience.cli.settings import check_files, merged, read_config, with_assigned
 from salience.errors import InputError
 from salience.settings import comma_separated, numbers, several_with_options
 
@@ -68,6 +68,9 @@ def compare(
 
     from salience.processes import importing, part_of
 
+    source = str(config or "the command line")
+    if data_sets is None:
+        check_files(settings, source)
     with importing():
         from salience.comparison.comparing import compare as compare_grid
         from salience.comparison.grid import data_sets_of, sizes_of
@@ -82,7 +85,7 @@ def compare(
             raise InputError("name the data either as DATA or with --data-sets, not both")
         settings = {**settings, "data": next(iter(chosen.values()))["data"]}
     with GridProgress() as progress:
-        recipe = Recipe.from_mapping(settings, str(config or "the command line"))
+        recipe = Recipe.from_mapping(settings, source)
         output = output or folder_for(recipe.data if data_sets is None else str(data_sets), "compared")
         comparison = compare_grid(
             recipe, compared, numbers(seeds, ",", "--seeds 0,1,2"), output, progress.note, display=progress,

@@ -42,21 +42,25 @@ def predict(
     """Predict a label for each row."""
     from contextlib import ExitStack, closing
 
+    from salience.data.columns import choose_as_trained
+    from salience.data.reading import column_names, form_for
     from salience.processes import WHOLE, file_of, importing, part_of
+    from salience.runs.folder import trained_columns
 
-    with importing():
+    columns, notes = choose_as_trained(
+        column_names(data, encoding), trained_columns(model), {"text": text, "text_pair": text_pair},
+        need_label=False, source=data,
+    )  # fmt: skip
+    with importing():  # for many seconds, and a wrong name is told before
         from salience.classify import choose_device
         from salience.classify.familiarity import UNFAMILIAR
         from salience.classify.kept_answers import answered, kept_answers, kept_precision
         from salience.classify.parts import Windows, check_window, rows_of_part
         from salience.classify.predictor import Predictor, written_columns
-        from salience.data.columns import choose_as_trained
-        from salience.data.reading import column_names, form_for
         from salience.data.task import check_not_read
         from salience.data.writing import check_output, is_stream, writing
         from salience.models.precision import default_precision
         from salience.report.terminal import cut_off, tell
-        from salience.runs.folder import trained_columns
 
     predictor = Predictor(
         model, text, text_pair, precision, max_length, device, prefix, not no_abstain, threshold, sets
@@ -69,10 +73,6 @@ def predict(
     output = file or output
     if resume and file is None:
         raise InputError("--resume needs an output that is a file: name it, as in --output predicted.csv")
-    columns, notes = choose_as_trained(
-        column_names(data, encoding), trained_columns(model), {"text": text, "text_pair": text_pair},
-        need_label=False, source=data,
-    )  # fmt: skip
     # The machine that sends the work to a cluster may have no GPU.
     here = predictor if ray is None else replace(predictor, device="cpu")
     added = here.added(as_columns=output is None or output.suffix.lower() != ".jsonl")

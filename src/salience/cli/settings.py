@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from salience.errors import InputError, one_line, quoted, unknown
 from salience.runs.retired import RETIRED
-from salience.settings import Setting, as_option, assigned, name_and_options, read_yaml, settings_of
-from salience.training.recipe import Recipe
+from salience.settings import Setting, as_option, assigned, check_settings, name_and_options, read_yaml, settings_of
+from salience.training.recipe import DataSettings, Recipe
 
 SEVERAL = {"seed": "--seeds", "method": "--methods", "size": "--sizes"}  # of compare, in place of the settings
 
@@ -140,3 +141,15 @@ def instead_of(option: str, value: str, command: str, method: str = "METHOD") ->
     if of_model and command == "train":
         return f"{option} is a setting of an attention classifier: write --set-model {name}={value}"
     return ""
+
+
+def check_files(settings: Mapping[str, Any], source: str) -> None:
+    """Says that a setting, file or column is not there, before the imports of many seconds that a training needs."""
+    from salience.data.reading import is_on_hub
+    from salience.data.task import columns_of
+
+    settings = Recipe.known(settings, source)
+    data = DataSettings(**{each.name: settings[each.name] for each in fields(DataSettings) if each.name in settings})
+    check_settings(data)
+    if data.teacher is None:
+        columns_of([each for each in data.sources if not is_on_hub(each)], data.encoding, **data.columns)

@@ -11,7 +11,7 @@ from typer import Argument
 
 from salience.cli import options
 from salience.cli.options import DATA, OUTPUT, TRAINING, folder_for, of_recipe, option, settings_in
-from salience.cli.settings import merged, read_config, with_assigned
+from salience.cli.settings import check_files, merged, read_config, with_assigned
 from salience.errors import InputError, counted, quoted
 from salience.settings import assigned, comma_separated
 
@@ -99,6 +99,8 @@ def run_recipe(
     """
     from salience.processes import importing, is_main_process
 
+    source = str(config or "the command line")
+    check_files(settings, source)
     with importing():
         from accelerate import PartialState
 
@@ -121,7 +123,7 @@ def run_recipe(
             report.add_report(folder, name, classifier)
 
     with Progress() as progress:
-        recipe = Recipe.from_mapping(settings, str(config or "the command line"))
+        recipe = Recipe.from_mapping(settings, source)
         run = trained(
             recipe, output or folder_for(recipe.data, suffix or recipe.method or "default"), overwrite, resume,
             note=progress.note, callbacks=[progress.callback], planned=progress.planned, config=config,

@@ -186,12 +186,7 @@ def read_parts(sources: Sequence[str], encoding: str = "utf-8", bad_rows: str = 
     """As `read_part`, of several files that share the columns that are chosen; notes name their other columns."""
     if len(sources) == 1:
         return read_part(sources[0], None, encoding, bad_rows, **chosen)
-    for one, other in combinations(sources, 2):
-        if same_source(one, other):
-            raise InputError(f"{other} is named twice among the data: leave out one of the two")
-    names = {source: column_names(source, encoding) for source in sources}
-    for source in sources:
-        choose_columns(names[source], source=source, **chosen)  # says in which file a column is missing
+    names = columns_of(sources, encoding, **chosen)
     shared = [name for name in names[sources[0]] if all(name in names[source] for source in sources)]
     columns, notes = choose_columns(shared, source=listed(sources, 3), **chosen)
     named = chosen | {"text": columns.text, "text_pair": columns.text_pair, "label": columns.label}
@@ -207,6 +202,21 @@ def read_parts(sources: Sequence[str], encoding: str = "utf-8", bad_rows: str = 
     )
     labels = [label for part in parts for label in part.labels]
     return Part(texts, labels, columns, notes, sum(part.left_out for part in parts))
+
+
+def columns_of(sources: Sequence[str], encoding: str = "utf-8", **chosen: Any) -> dict[str, list[str]]:
+    """The names of the columns of each file.
+
+    Raises:
+        InputError: a file is named twice, or has not the columns that are chosen, or none that can be guessed.
+    """
+    for one, other in combinations(sources, 2):
+        if same_source(one, other):
+            raise InputError(f"{other} is named twice among the data: leave out one of the two")
+    names = {source: column_names(source, encoding) for source in sources}
+    for source in sources:
+        choose_columns(names[source], source=source, **chosen)
+    return names
 
 
 def stamp(source: str) -> tuple | None:

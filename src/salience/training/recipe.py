@@ -226,6 +226,15 @@ class DataSettings:
         return [self.data] if isinstance(self.data, str) else self.data
 
     @property
+    def columns(self) -> dict[str, str | None]:
+        """What the columns of these are for, as `choose_columns` takes it."""
+        return {
+            "text": self.text, "text_pair": self.text_pair, "label": self.label, "group": self.group,
+            "separator": self.label_separator, "empty_label": self.empty_label, "marks": self.marks,
+            "ignore": self.ignore,
+        }  # fmt: skip
+
+    @property
     def named_data(self) -> str:
         """These in a message."""
         return listed(self.sources, 3)
@@ -514,6 +523,11 @@ class Recipe(DataSettings):
     @classmethod
     def from_mapping(cls, settings: Mapping[str, Any], source: str = "") -> Self:
         """A recipe from the names and values of a yaml file; `source` is its name, for messages."""
+        return cls(**cls.known(settings, source))
+
+    @classmethod
+    def known(cls, settings: Mapping[str, Any], source: str = "") -> dict[str, Any]:
+        """Settings by the names of today. Refuses others, and settings that name no data."""
         settings = without_retired(settings, source)
         names = [option.name for option in fields(cls)]
         # An empty mapping is what a yaml file says with `model_options:` and nothing behind it.
@@ -525,7 +539,7 @@ class Recipe(DataSettings):
                 raise unknown(f"setting in {source}" if source else "setting", name, names)
         if "data" not in settings:
             raise InputError(f"{source or 'the recipe'}: no data named; give a file or a hub data set")
-        return cls(**settings)
+        return settings
 
     def as_mapping(self) -> dict[str, Any]:
         """The names and values as `from_mapping` takes them."""

@@ -60,10 +60,8 @@ def read_task(recipe: Recipe, note: Note = print) -> Task:
         notes += found
     else:
         rows, labels, columns, found, left = read_parts(
-            recipe.sources, recipe.encoding, recipe.bad_rows, text=recipe.text, text_pair=recipe.text_pair,
-            label=recipe.label, group=recipe.group, separator=recipe.label_separator, empty_label=recipe.empty_label,
-            marks=recipe.marks, ignore=recipe.ignore,
-        )  # fmt: skip
+            recipe.sources, recipe.encoding, recipe.bad_rows, **recipe.columns
+        )
         for role, column in {"marks": recipe.marks, "ignore": recipe.ignore}.items():
             if column is not None and not any(getattr(rows, role)):
                 raise InputError(
