@@ -46,6 +46,7 @@ NAME_HEIGHT = 14  # points from a name of a line to the next one
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 # matplotlib writes no prefix for SVG's own names, and a page knows "xlink:" without a declaration.
 REFERENCE = re.compile(r"^(?:url\()?#([^)]*)\)?$")
+PLACES, FINE = ("d", "x", "y"), re.compile(r"-?\d+\.\d{3,}")  # attributes with places, in points
 ElementTree.register_namespace("", SVG)
 ElementTree.register_namespace("xlink", XLINK)
 
@@ -250,6 +251,8 @@ def inline(svg: str, styles: Styles, description: str) -> Markup:
         if "style" in parent.attrib:
             inked = INK.sub(lambda found: f"var(--{INKS[found[0]]})", parent.attrib.pop("style"))
             parent.set("class", styles.class_of(inked))
+        for name in {*PLACES} & {*parent.attrib}:  # a hundredth of a point is finer than a screen
+            parent.set(name, FINE.sub(lambda place: f"{float(place[0]):.2f}", parent.attrib[name]))
         if parent.get("id") not in used:
             parent.attrib.pop("id", None)
     root.set("role", "img")

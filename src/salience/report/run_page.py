@@ -500,7 +500,9 @@ def thresholds_of(run: Run) -> list[Block]:
 
 def threshold_drawing(curve: Curve, saved: Mapping[str, Any]) -> Drawing:
     """Precision, recall and share of the predicted rows over the threshold, and the one that is saved."""
-    places = np.unique(np.linspace(0, len(curve.values) - 1, POINTS_OF_CURVE).astype(int)).tolist()
+    # Of thresholds that are drawn at one place, the highest: with many labels, most are near 0.
+    _, first = np.unique((curve.values * POINTS_OF_CURVE).round(), return_index=True)
+    places = sorted({*first.tolist(), len(curve.values) - 1})
     values, numbers = curve.values[places], [curve.numbers(place) for place in places]
 
     def draw(axes: Axes) -> HoverTexts:
