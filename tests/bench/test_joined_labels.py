@@ -25,7 +25,10 @@ def test_uncertainty_is_the_mean_or_the_largest_of_binary_entropies():
     quarter = 2 - 0.75 * np.log2(3)
     assert entropies == pytest.approx(np.array([[1, 0, 0], [quarter] * 3, [0, 0, 0]]))
     vectors, generator = np.eye(3), np.random.default_rng(0)
-    chosen = {name: rule(probabilities, vectors, 2, generator).tolist() for name, rule in suggest_labels.RULES.items()}
+    chosen = {
+        name: rule(probabilities, vectors, 2, generator, vectors[:1]).tolist()
+        for name, rule in suggest_labels.RULES.items()
+    }
     assert chosen["mean entropy"] == [1, 0] and chosen["maximum entropy"] == [0, 1]
     assert all(len(set(places)) == 2 for places in chosen.values())
 
