@@ -15,7 +15,7 @@ from salience.data.words import plain_word
 from salience.errors import InputError, one_line
 from salience.explainers.explanation import Explanation
 
-LEAST = 3  # texts that a word must be in
+LEAST, EXPLAINED = 3, 200  # texts that a word must be in, and texts of a run that are explained at most
 KEPT = "class_words.json"  # the words of a run, in its folder
 
 

@@ -16,7 +16,7 @@ from salience.classify import TextClassifier
 from salience.data.corrected import PREDICTED, SHARES
 from salience.data.marks import Mark
 from salience.errors import InputError, counted, listed, one_line
-from salience.explainers.class_words import LEAST, KeptWords, words_by_class
+from salience.explainers.class_words import EXPLAINED, LEAST, KeptWords, words_by_class
 from salience.explainers.explain import explain_texts, explain_unasked
 from salience.explainers.explanation import Explanation
 from salience.explainers.integrated import IntegratedGradients
@@ -65,7 +65,7 @@ from salience.scores.thresholds import Curve, cross_thresholds
 MANY_CLASSES = 25  # classes from which on a table is folded
 MATRIX, PAIRS = 20, 20  # classes of a confusion matrix at most; pairs that are shown in place of a larger one
 POINTS = 2  # of integrated gradients, for the words of classes; measured in docs/research/studies/explanations.md
-SHOWN, EXPLAINED, WORDS = 20, 200, 8  # errors that are shown, rows that are explained for the words, words of a class
+SHOWN, WORDS = 20, 8  # errors that are shown, and words of a class
 # Not gradient x input: where a model is certain, the gradient at the text is nearly 0, and its signs are noise.
 OF_ERRORS, OF_WORDS = "gradient", "integrated-gradients"
 SCORES = {"accuracy": "accuracy", "macro_f1": "macro-F1", "log_loss": "log loss",

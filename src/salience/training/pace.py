@@ -15,6 +15,7 @@ import torch
 from salience.data.batching import LengthGrouped
 from salience.data.task import Task
 from salience.errors import InputError, duration
+from salience.explainers.class_words import EXPLAINED
 from salience.models.architectures import architecture
 from salience.models.precision import computing
 from salience.training.estimate import SHARES, Folds, choose_folds, steps_of_folds
@@ -22,7 +23,7 @@ from salience.training.fit import build_trainer
 from salience.training.prepare import Prepared, silent
 
 TIMED = 32  # texts of all lengths whose prediction is timed
-REPORTED = 1400  # predictions that take as long as the words of classes in the report
+AN_EXPLANATION = 7  # predictions that take as long as the explanation of a text in the report
 FEWEST = 0.1  # share of the steps, below which the head alone is trained
 CUT = ("estimate", "steps", "trained_layers")  # settings that a limit of time changes
 
@@ -44,7 +45,10 @@ class Pace:
     def seconds(self, prepared: Prepared, task: Task, folds: Folds | None) -> float:
         """About how long a prepared run takes from here on, with its estimate and report."""
         plan, rows = prepared.plan, len(prepared.training)
-        steps, texts, regressions = plan.steps, REPORTED, plan.head_end == "logistic" and plan.trained_layers != 0
+        steps, regressions = plan.steps, plan.head_end == "logistic" and plan.trained_layers != 0
+        judging = (prepared.test, None if folds is None else folds.rows, prepared.validation)  # as in the report
+        judged = next((len(rows) for rows in judging if rows is not None and len(rows)), 0)
+        texts = AN_EXPLANATION * min(judged, EXPLAINED)
         for part, times in ((prepared.validation, plan.evaluations), (prepared.test, 1)):
             texts += times * (0 if part is None else len(part))
         if regressions:
