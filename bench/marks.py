@@ -179,7 +179,7 @@ def of_run(rows: list[Drawn], of_set: MarkedSet, recipe: Recipe, way: str) -> di
     if of_set.foreign:
         predicted = run.classifier.predict_proba([row[0] for row in of_set.foreign]).argmax(1)
         found["foreign"] = right(predicted, of_set.foreign, run.classifier.labels)
-    small = run.classifier.model.config.num_hidden_layers <= 6  # explanations of a larger one take ten minutes
+    small = run.classifier.model.config.hidden_size < 768  # explanations of a larger one take ten minutes
     return found | (of_explanations(run.classifier, of_set.tested) if small else {})
 
 
