@@ -227,8 +227,9 @@ def test_a_kill_while_the_working_folder_is_removed(train, tmp_path, monkeypatch
 
 @pytest.mark.whole
 def test_a_comparison_removes_what_a_killed_run_left(salience, place, tmp_path, monkeypatch):
-    compare = ["compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--device", "cpu",
-               "--seeds", "0,1", "--references", "none", "--no-heat-maps", "--output", tmp_path / "out"]  # fmt: skip
+    compare = ["compare", place.data, "--test", place.test, "--methods", "plain,ssmix", "--model", place.model,
+               "--steps", "2", "--device", "cpu", "--seeds", "0,1", "--references", "none",
+               "--no-heat-maps", "--output", tmp_path / "out"]  # fmt: skip
     monkeypatch.setattr(shutil, "rmtree", killed_at("checkpoints"))
     salience(*compare)
     monkeypatch.undo()
@@ -312,8 +313,9 @@ def test_an_option_that_is_left_out_the_second_time(option, place, salience, tmp
 @pytest.mark.whole
 @pytest.mark.parametrize("damage", ["metrics.json", "probabilities.npz", "recipe.yaml", "fewer rows"])
 def test_damaged_files_of_a_comparison(damage, place, salience, tmp_path):
-    compare = ["compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--device", "cpu",
-               "--seeds", "0,1", "--references", "none", "--output", tmp_path / "out"]  # fmt: skip
+    compare = ["compare", place.data, "--test", place.test, "--methods", "plain,ssmix", "--model", place.model,
+               "--steps", "2", "--device", "cpu", "--seeds", "0,1", "--references", "none",
+               "--output", tmp_path / "out"]  # fmt: skip
     assert salience(*compare).code == 0
     file = tmp_path / "out" / "plain-1" / ("probabilities.npz" if damage == "fewer rows" else damage)
     if damage == "fewer rows":

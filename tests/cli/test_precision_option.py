@@ -47,8 +47,8 @@ def test_every_run_of_a_comparison_has_the_same(place, salience, tmp_path, fast_
 
 @pytest.mark.whole
 def test_a_comparison_keeps_its_precision_on_another_machine(place, salience, tmp_path, monkeypatch):
-    command = ["compare", place.data, "--test", place.test, "--model", place.model, "--steps", "2", "--device", "cpu",
-               "--output", tmp_path / "out", "--seeds", "0,1"]  # fmt: skip
+    command = ["compare", place.data, "--test", place.test, "--methods", "plain,ssmix", "--model", place.model,
+               "--steps", "2", "--device", "cpu", "--output", tmp_path / "out", "--seeds", "0,1"]  # fmt: skip
     with monkeypatch.context() as patch:
         patch.setattr(precision, "has_fast_bf16", lambda device: True)
         assert salience(*command).code == 0
