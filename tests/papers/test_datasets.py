@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from made import write
+from made import rows, write
 
 from salience.cli.analyse import read_first_texts
 from salience.data.texts import Texts
@@ -54,6 +54,15 @@ def test_a_set_with_all_its_parts_is_taken_as_it_is(folder):
     assert data.labels == ["negative", "positive"] and data.tokenised
     check_labels(data, LABELS["sst2"])
     assert load("sst2", folder, seed=5) == data
+
+
+def test_labels_of_words_are_marks_of_the_texts_that_are_judged_alone(tmp_path):
+    """A training would read marks, which the papers' methods do not know."""
+    for part in ("train", "test"):
+        write(tmp_path / "sst_trees", part, rows(10, seed=0))
+    data = load("sst5", tmp_path, 0)
+    assert data.training.marks is None and data.validation.marks is None
+    assert data.test.marks == [row["token_labels"] for row in rows(10, seed=0)]
 
 
 def test_validation_is_held_out_of_training_where_there_is_none(folder):

@@ -176,17 +176,22 @@ def load(name: str, data_dir: Path | None, seed: int = 0) -> Task:
         held = round(source.held_out * len(training))
         validation, training = [training[i] for i in order[:held]], [training[i] for i in order[held:]]
 
-    def texts(part: Rows) -> Texts:
-        """With the labels of the words as marks, if the rows have them."""
+    def texts(part: Rows, judged: bool = False) -> Texts:
+        """Those on which explanations are judged have the labels of the words as marks, if the rows have them.
+
+        A training would read marks: the papers' methods know none.
+        """
         columns = part[0] if part else {}
         return Texts(
             [row["text"] for row in part],
             [row["text_pair"] for row in part] if "text_pair" in columns else None,
             labels=np.array([source.labels.index(row["label"]) for row in part], np.int64),
-            marks=[row["token_labels"] for row in part] if "token_labels" in columns else None,
+            marks=[row["token_labels"] for row in part] if judged and "token_labels" in columns else None,
         )
 
-    return Task(list(source.labels), texts(training), texts(validation), texts(test), tokenised=source.tokenised)
+    return Task(
+        list(source.labels), texts(training), texts(validation), texts(test, judged=True), tokenised=source.tokenised
+    )
 
 
 def rows(source: Source, part: str, data_dir: Path | None) -> Rows:
