@@ -180,7 +180,7 @@ def test_claims_are_run_in_the_order_of_what_they_decide(reproduce, results, mon
     ]  # fmt: skip
     made = [(row["set"], row["method"], row["seed"]) for row in rows(results / "claims.jsonl")]
     assert made == [(cell.set, cell.method, cell.seed) for cell in expected]
-    assert ("sst2", "plain", 0) not in made and made[0] == ("sst2", "SSMix: random [UNK]", 3)
+    assert ("sst2", "plain", 0) not in made and made[0] == ("sst2", "SSMix: TMix", 3)
     again = reproduce(*asked)
     assert again.code == 0 and len(rows(results / "claims.jsonl")) == len(made)
     (results / "claims.jsonl").unlink()

@@ -70,7 +70,7 @@ def compare(
 
     source = str(config or "the command line")
     if data_sets is None:
-        check_files(settings, source)
+        check_files(settings | {"group": None}, source)  # that groups have no effect is said below
     with importing():
         from salience.comparison.comparing import compare as compare_grid
         from salience.comparison.grid import data_sets_of, sizes_of
