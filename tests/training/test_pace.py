@@ -50,7 +50,7 @@ def test_seconds_are_those_of_all_models_and_predictions(files):
     assert none == 20
     assert Pace(100, 1, 0).seconds(prepared, task, folds) == 6 * none
     # Each row by one model, with three shares of its weights, and explained; and the regression after each training.
-    explained = 7 * 40
+    explained = 5 * 40
     assert texts_of_folds(prepared, task, folds) == 3 * 40 + explained + 5 * 32
     assert texts_of_folds(*prepared_of(files, estimate="folds:5", head_end="trained")) == 3 * 40 + explained
     assert texts_of_folds(*prepared_of(files, estimate="folds:5", trained_share=1.0)) == 40 + explained + 5 * 32

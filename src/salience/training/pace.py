@@ -22,8 +22,9 @@ from salience.training.estimate import SHARES, Folds, choose_folds, steps_of_fol
 from salience.training.fit import build_trainer
 from salience.training.prepare import Prepared, silent
 
-TIMED = 32  # texts of all lengths whose prediction is timed
-AN_EXPLANATION = 7  # predictions that take as long as the explanation of a text in the report
+TIMED = 32  # texts of the mean length whose prediction is timed
+AN_EXPLANATION = 5  # predictions that take as long as the explanation of a text in the report
+A_REPORT = 4.0  # seconds of its page and baselines
 FEWEST = 0.1  # share of the steps, below which the head alone is trained
 CUT = ("estimate", "steps", "trained_layers")  # settings that a limit of time changes
 
@@ -36,11 +37,13 @@ class Pace:
         model: of the preparation of the model, such as of loading it.
         step: of a training step.
         text: of the prediction of a text.
+        report: of the page and the baselines, whatever the texts are.
     """
 
     model: float
     step: float
     text: float
+    report: float = 0.0
 
     def seconds(self, prepared: Prepared, task: Task, folds: Folds | None) -> float:
         """About how long a prepared run takes from here on, with its estimate and report."""
@@ -59,7 +62,7 @@ class Pace:
             texts += len(folds.rows) * (1 if plan.trained_share is not None else len(SHARES) - 1)
             if regressions:
                 texts += len(folds.predicted) * len(folds.texts) - len(folds.rows)
-        return steps * self.step + texts * self.text
+        return steps * self.step + texts * self.text + self.report
 
     def within(self, limit: float, prepared: Prepared, task: Task, folds: Folds | None) -> dict[str, Any]:
         """The settings that a run has to change in order to end within a limit, in seconds; none if it does anyway.
@@ -117,14 +120,15 @@ def measured(prepared: Prepared, seconds: float) -> Pace | None:
     if architecture(prepared.model).procedure == "turns":
         return None
     lengths = prepared.training.lengths
-    some = np.argsort(lengths)[np.linspace(0, len(lengths) - 1, min(TIMED, len(lengths))).round().astype(int)]
-    texts = prepared.training.take(some)
+    usual = np.argsort(np.abs(lengths - lengths.mean()), kind="stable")[:TIMED]  # few texts of all lengths are padded
+    texts = prepared.training.take(usual)
     classifier = prepared.classifier
     classifier.probabilities(texts)  # the first time takes longer
     started = time.perf_counter()
     classifier.probabilities(texts)
     text = (time.perf_counter() - started) / len(texts)
-    return Pace(seconds, 0.0 if prepared.plan.trained_layers == 0 else trial_step(prepared), text)
+    step = 0.0 if prepared.plan.trained_layers == 0 else trial_step(prepared)
+    return Pace(seconds, step, text, A_REPORT)
 
 
 def trial_step(prepared: Prepared) -> float:
