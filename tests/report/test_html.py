@@ -36,7 +36,9 @@ from salience.report.page import (
     markdown_of,
     page_of,
 )
-from salience.report.pictures import Drawing
+from salience.report.pictures import Drawing, Styles, inline, picture
+from salience.report.run_page import POINTS_OF_CURVE, threshold_drawing
+from salience.scores.thresholds import Curve
 
 
 def hash_of(page: str, tag: str) -> str:
@@ -216,3 +218,14 @@ def test_right_answers_are_blue_and_errors_red():
         "3": "rgba(58,110,217,0.56)", "1": "rgba(217,71,58,0.19)", "4": "rgba(58,110,217,0.75)",
         "": "rgba(217,71,58,0.00)",
     }  # fmt: skip
+
+
+def test_a_curve_of_many_thresholds_has_one_point_where_one_is_seen():
+    probabilities = np.random.default_rng(0).beta(0.1, 0.9, 5000)  # most near 0, as where labels are many
+    curve = Curve.of(probabilities, probabilities > 0.5)
+    drawn = inline(picture(threshold_drawing(curve, {}), "curve"), Styles(), "curve")
+    titles = re.findall(r"<title>from (\S+) on: precision", drawn)
+    places = [round(float(title) * POINTS_OF_CURVE) for title in titles]
+    assert len({*places}) >= len(places) - 1 > 100  # the lowest threshold is always drawn
+    assert titles[0] == f"{curve.values[0]:.4g}" and titles[-1] == f"{curve.values[-1]:.4g}"
+    assert not re.search(r' (?:d|x|y)="[^"]*\.\d{3}', drawn)
