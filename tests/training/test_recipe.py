@@ -161,15 +161,24 @@ def test_efforts_are_steps_rates_batches_and_heads():
     }
 
 
+def test_the_upper_half_of_a_deep_encoder_is_trained():
+    def trained(layers, **settings):
+        return Recipe("x", **settings).resolved(400, 4, 384, layers=layers, **SMALL).trained_layers
+
+    assert [trained(layers) for layers in (0, 6, 7, 12, 24)] == ["all", "all", 3, 6, 12]
+    assert [trained(12, effort=effort) for effort in EFFORTS] == [6, 6, "all"]
+    assert [trained(12, trained_layers=asked) for asked in ("all", 2, 0)] == ["all", 2, 0]
+
+
 @pytest.mark.parametrize(
     ("rows", "found"),
     [(2000, SMALL), (60, SMALL | {"several": True}), (60, FOUND | {"pooling": "cls"})],
     ids=["many rows", "several labels", "cls"],
 )
 def test_elsewhere_there_is_one_effort(rows, found):
-    best = Recipe("x", effort="best").resolved(rows, 4, 384, **found)
-    assert replace(best, effort=None) == Recipe("x").resolved(rows, 4, 384, **found)
-    assert best.steps_factor == 1 and best.head_end == "trained"
+    best = Recipe("x", effort="best").resolved(rows, 4, 384, layers=12, **found)
+    assert replace(best, effort=None) == Recipe("x").resolved(rows, 4, 384, layers=12, **found)
+    assert best.steps_factor == 1 and best.head_end == "trained" and best.trained_layers == "all"
     with pytest.raises(
         InputError, match="--effort quick is for encoders with mean pooling, one label a text and less"
     ):

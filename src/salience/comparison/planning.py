@@ -102,14 +102,15 @@ def plans_of(
 def alike_in_depth(recipes: Mapping[str, Recipe], note: Callable[[str], None]) -> dict[str, Recipe]:
     """The recipes, so that no difference between methods is one of depth.
 
-    Those that name the same number of trained layers all train all layers if the method of one needs lower ones.
+    Those that name the same trained layers all train all layers if the method of one needs lower ones.
     """
     chosen = dict(recipes)
     for layers in {recipe.trained_layers for recipe in recipes.values()} - {"all"}:
         alike = {name: recipe for name, recipe in recipes.items() if recipe.trained_layers == layers}
         for name, recipe in alike.items():
             if recipe.method and needs_layers(choose_method(recipe.method, recipe.method_options)):
-                note(f"all layers are trained by all methods: {name} may need what lies below the highest {layers}")
+                if layers != "auto":  # of a shallow encoder, these are all
+                    note(f"all layers are trained by all methods: {name} may need what lies below the top {layers}")
                 chosen |= {each: replace(own, trained_layers="all") for each, own in alike.items()}
                 break
     return chosen

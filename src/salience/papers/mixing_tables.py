@@ -322,6 +322,7 @@ def prepare_equal(
     `part` of the steps train without mixing first, at one pass each.
     """
     set_seed(seed)
+    settings = {"trained_layers": "all", **settings}  # so that no difference between methods is one of depth
     recipe = Recipe(data=name, seed=seed, validation_share=0.0, estimate="none", **settings)
     model, tokenizer = load_classifier(encoder, data.labels, recipe.dropout)
     classifier = TextClassifier(model, tokenizer, LONGEST)
