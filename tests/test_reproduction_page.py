@@ -13,6 +13,7 @@ import pytest
 
 from salience.comparison.interval import paired_interval
 from salience.comparison.verdict import GAIN, LOSS, NO_GAIN, TOO_FEW
+from salience.papers.claims import PAPERS
 from salience.papers.table import Results
 from salience.papers.tables import TABLES
 
@@ -114,6 +115,13 @@ def other_claims() -> list[str]:
     return found
 
 
+def decided(told: str) -> str:
+    """The verdict on a claim, of one number of rows or more: "200 rows: gain; 500 rows: too few runs" is a gain."""
+    verdicts = {each.rpartition(": ")[2] for each in told.split("; ")}
+    (verdict,) = verdicts - {TOO_FEW} or {TOO_FEW}
+    return verdict
+
+
 def test_verdicts_come_first_and_are_counted_as_printed():
     """ "Of the 19 claims, 4 have no gain of a point, ...; with Holm's correction, ..." of the table's two columns."""
     assert tables(PAGE)[0][0].startswith("| claim | place | paper |")
@@ -127,7 +135,7 @@ def test_verdicts_come_first_and_are_counted_as_printed():
     ).groups()
     assert len(lines) == 19
     for said, column in ((alone, -3), (corrected, -2)):
-        counts = Counter(line[column] for line in lines)
+        counts = Counter(decided(line[column]) for line in lines)
         told = {
             verdict: int(count)
             for count, verdict in re.findall(rf"(\d+) (?:has|have|is|are)? ?(?:an? )?({'|'.join(VERDICTS)})", said)
@@ -154,6 +162,20 @@ def test_how_many_cells_are_near_the_papers_is_as_counted():
     counted = sorted(f"{line}." for line in printed("uaftc-table2") if "within" in line)
     assert len(counted) >= 3
     assert sorted(line for line in PAGE if line.startswith("scale 10 and larger")) == counted
+
+
+def test_both_runs_of_a_pair_have_one_number_format():
+    formats = defaultdict(dict)  # of the trainings of a set, by number of rows and seed
+    for row in TABLES["claims"]().results(HERE / "results" / "claims.jsonl").rows():
+        formats[row["set"], row["method"]][row["rows"], row["seed"], row["model"]] = row["precision"]
+    pairs = 0
+    for paper in PAPERS:
+        for claim in paper.claims:
+            for name in paper.sets:
+                better, worse = (formats[name, paper.training(each)] for each in (claim.better, claim.worse))
+                pairs += len(both := {*better} & {*worse})
+                assert all(better[run] == worse[run] for run in both)
+    assert pairs > 300
 
 
 @pytest.mark.parametrize("table", RUN)
