@@ -360,8 +360,8 @@ class Recipe(DataSettings):
     trained_layers: int | str = setting(
         "auto", LAYERS, "encoder layers that are trained, counted from the top; 0 is the head alone, a logistic "
         "regression on the frozen encoder; all includes the embeddings, and is used where a method mixes, or its "
-        "guide reads, what lies below; auto is the upper half with less effort than best, and all of an encoder of "
-        f"up to {SHALLOW} layers, or with another effort"
+        "guide reads, what lies below; auto is the upper half of an encoder of more than "
+        f"{SHALLOW} layers with less effort than best, else all"
     )  # fmt: skip
     kept_memory: float = setting(
         2.0, between(0, 10_000), "gigabytes of memory for the states of texts below the trained layers; those of "
