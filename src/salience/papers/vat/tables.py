@@ -164,7 +164,7 @@ def run(cell: Cell, data_dir: Path | None) -> Row:
         "base": base_accuracy, "test": test_accuracies, "explanations": explanations,
         "validation": validation_accuracies, "chosen": chosen, "accuracy": test_accuracies[chosen],
         "rows": len(data.training), "judged": len(judged),
-        "seconds_of_base": round(seconds_of_base, 1), "seconds": round(time.time() - started, 1),
+        "seconds_of_base": round(seconds_of_base, 3), "seconds": round(time.time() - started, 3),
     }  # fmt: skip
 
 
