@@ -173,6 +173,27 @@ def test_the_list_decides_claim_by_claim_and_the_cheapest_first():
     assert costs[0] == min(costs[: waiting.index(True)]) and table.ordered(asked, []) == asked
 
 
+def test_pairs_count_whatever_their_seeds_and_one_more_is_planned_where_they_decide_nothing():
+    """A seed with one run of the pair is completed before a new one is begun."""
+    claim, random = SSMIX.claims[1], np.random.default_rng(0)
+    worse, better = (SSMIX.training(method) for method in (claim.worse, claim.better))
+    accuracies = {
+        (training, name, 200): dict(zip((1, 4, 6, 7), random.normal(50, 0.5, 4), strict=True))
+        for name in SSMIX.sets for training in (worse, better)
+    }  # fmt: skip
+    accuracies[worse, "rte", 200][5] = accuracies[worse, "qnli", 200][8] = 50.0
+    runs = Runs("minilm", accuracies)
+    assert claims.draws_to_decide(SSMIX, claim, 200, runs) < 4
+    decided, open_case = (claims.planned(SSMIX, claim, 200, runs, has_verdict) for has_verdict in (True, False))
+    have = {Cell(name, training, size, seed) for (training, name, size), own in accuracies.items() for seed in own}
+    assert {*decided.missing} <= have and len(decided.missing) == 2 * 6 * decided.draws
+    assert open_case.draws == 5 and [cell for cell in open_case.missing if cell not in have] == [
+        Cell(name, training, 200, seed)
+        for name, seed in (("sst2", 0), ("qnli", 8), ("rte", 5), ("mrpc", 0), ("trec", 0), ("trec-fine", 0))
+        for training in (worse, better) if (training, seed) not in ((worse, 8), (worse, 5))
+    ]  # fmt: skip
+
+
 def test_what_cannot_be_decided_is_said_with_its_reason():
     random = np.random.default_rng(0)
     methods = ("SSMix", "EmbedMix", "TMix", "SSMix without saliency", "SSMix without saliency and span")

@@ -13,7 +13,7 @@ of its own: it is better than training without mixing, and than each of its `con
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -350,15 +350,12 @@ def cost_of(cells: Iterable[Cell]) -> float:
     return sum(cost(cell.set, cell.rows) for cell in cells)
 
 
-def cells_of(paper: Paper, claims: Sequence[Claim], size: int, draws: int, model: str) -> list[Cell]:
-    """The runs of claims at a size: draw by draw, all methods on a set together."""
+def cells_of(paper: Paper, claims: Sequence[Claim], size: int, seed: int, model: str) -> list[Cell]:
+    """The runs of claims at a size with a seed: all methods on a set together."""
     methods = dict.fromkeys(
         paper.training(method, model) for claim in claims for method in (claim.worse, claim.better)
     )
-    return [
-        Cell(name, method, size, draw, model)
-        for draw in range(draws) for name in paper.sets_at(size) for method in methods
-    ]  # fmt: skip
+    return [Cell(name, method, size, seed, model) for name in paper.sets_at(size) for method in methods]
 
 
 @dataclass(frozen=True)
@@ -372,23 +369,52 @@ class Decision:
     missing: tuple[Cell, ...]
 
 
+def planned(paper: Paper, claim: Claim, size: int, runs: Runs, has_verdict: bool) -> Decision | None:
+    """The decision of a claim at a size with all its runs; None if it takes over a hundred samples.
+
+    Pairs of runs that are there count, whatever their seeds. Seeds with one run of the pair come next, then new ones.
+    A claim that has all its pairs but no verdict gets one more of each set.
+    """
+    trainings = [paper.training(method, runs.model) for method in (claim.worse, claim.better)]
+    sets = paper.sets_at(size)
+    have = {
+        name: Counter(seed for training in trainings for seed in runs.accuracies.get((training, name, size), ()))
+        for name in sets
+    }  # fmt: skip
+    draws = draws_to_decide(paper, claim, size, runs)
+    if sets and not has_verdict:
+        draws = max(draws, 1 + min([*of_seeds.values()].count(2) for of_seeds in have.values()))
+    if draws > MOST_DRAWS:
+        return None
+    draws = int(draws)
+    seeds = {
+        name: sorted({*range(draws), *of_seeds}, key=lambda seed: (-of_seeds[seed], seed))[:draws]
+        for name, of_seeds in have.items()
+    }  # fmt: skip
+    return Decision(paper, claim, size, draws, tuple(
+        Cell(name, training, size, seeds[name][draw], runs.model)
+        for draw in range(draws) for name in sets for training in trainings
+    ))  # fmt: skip
+
+
 def decisions(papers: Sequence[Paper], sizes: Sequence[int], runs: Runs) -> list[Decision]:
     """The claims and sizes in the order in which they are decided: every claim once, then at its other sizes.
 
     Each time, the one that costs least after those before. A claim that has a verdict with fewer runs waits for those
     that have none.
     """
-    has_verdict = {
-        claim for paper in papers for (claim, _), case in verdicts(paper, runs).items() if case.verdict != TOO_FEW
-    }
+    with_verdict = {
+        (claim, size) for paper in papers for (claim, size), case in verdicts(paper, runs).items()
+        if case.verdict != TOO_FEW
+    }  # fmt: skip
+    has_verdict = {claim for claim, _ in with_verdict}
     have = {
         Cell(name, method, size, seed, runs.model)
         for (method, name, size), of_seeds in runs.accuracies.items() for seed in of_seeds
     }  # fmt: skip
     open_cases = [
-        Decision(paper, claim, size, int(draws), tuple(cells_of(paper, [claim], size, int(draws), runs.model)))
-        for paper in papers for size in sizes for claim in paper.claims
-        if (draws := draws_to_decide(paper, claim, size, runs)) <= MOST_DRAWS
+        found for paper in papers for size in sizes for claim in paper.claims
+        if (found := planned(paper, claim, size, runs, (claim, size) in with_verdict))
     ]  # fmt: skip
     order: list[Decision] = []
     while open_cases:
@@ -415,7 +441,7 @@ def power_tables(papers: Sequence[Paper], sizes: Sequence[int], runs: Runs) -> s
             if not paper.sets_at(size):
                 continue
             spread, degrees, nearest = spread_at(paper, size, runs)
-            draw = cells_of(paper, paper.claims, size, 1, runs.model)
+            draw = cells_of(paper, paper.claims, size, 0, runs.model)
             by_size.append([
                 paper.name, told(size), str(len(paper.sets_at(size))), f"{spread:.2f}" if degrees else "",
                 f"{degrees} at {told(nearest)}" if degrees else "", str(len(draw)), f"{cost_of(draw):,.0f}",
@@ -518,8 +544,8 @@ class Claims:
             InputError: there is no run on a set.
         """
         cells = list(dict.fromkeys(
-            replace(cell, seed=seed) for seed in seeds for size in self.sizes for paper in self.papers
-            for cell in cells_of(paper, paper.claims, size, 1, self.model) if cell.set in sets
+            cell for seed in seeds for size in self.sizes for paper in self.papers
+            for cell in cells_of(paper, paper.claims, size, seed, self.model) if cell.set in sets
         ))  # fmt: skip
         if lacking := [name for name in sets if not any(cell.set == name for cell in cells)]:
             raise InputError(
