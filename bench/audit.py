@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from corruptions import CORRUPTIONS, corrupted
-from development import development_set, drawn, rows_of
+from development import development_set, drawn, rows_of, with_wrong_labels
 from salience.audit.auditing import audit_folds, by_fine_tuning, by_regression
 from salience.audit.neighbours import above_fence, duplicate_groups, outlier_scores
 from salience.audit.wrong_labels import likely_wrong, wrongness
@@ -40,25 +40,6 @@ RULES = ("salience", "off-diagonals", "prediction")
 def texts_of(rows: list[dict], names: list[str]) -> Texts:
     """Rows of a development set as labelled texts."""
     return Texts([row["text"] for row in rows], labels=[names.index(row["label"]) for row in rows])
-
-
-def with_wrong_labels(labels: np.ndarray, share: float, seed: int, classes: int) -> np.ndarray:
-    """The labels (N,), a share of which are replaced by another class, drawn uniformly: symmetric label noise.
-
-    Exactly round(share * N) labels are wrong, and of each class the same share, rounded up or down: its rows,
-    shuffled, are spread evenly over an order of all rows (systematic sampling), of which the first are wrong.
-    """
-    random = np.random.default_rng([seed, 0])
-    moved = random.integers(1, classes, len(labels))  # how many classes further the wrong label lies
-    place = np.empty(len(labels))
-    for number in range(classes):
-        rows = np.flatnonzero(labels == number)
-        offset = random.random()
-        place[random.permutation(rows)] = (np.arange(len(rows)) + offset) / max(len(rows), 1)
-    first = np.argsort(place, kind="stable")[: round(share * len(labels))]
-    noisy = labels.copy()
-    noisy[first] = (labels[first] + moved[first]) % classes
-    return noisy
 
 
 def rates(flagged: np.ndarray, planted: np.ndarray) -> dict[str, float]:

@@ -46,7 +46,7 @@ def read(file: Path) -> list[dict]:
         return [json.loads(line) for line in lines]
 
 
-def development_set(name: str, data_dir: Path, place: Path) -> dict[str, str]:
+def development_set(name: str, data_dir: Path, place: Path, wrong: float = 0.0) -> dict[str, str]:
     """Writes a development set as two csv files, and gives their names as `compare` takes them.
 
     The division is the same in every call. A text that occurs twice is kept once, so that none is in both files.
@@ -55,6 +55,7 @@ def development_set(name: str, data_dir: Path, place: Path) -> dict[str, str]:
         name: of `SETS`.
         data_dir: the folder of the data sets.
         place: the folder to write to.
+        wrong: the share of the rows to train on that get a wrong label.
     """
     rows = list(
         {tuple(row.get(column) for column in COLUMNS[:2]): row for row in training_rows(name, data_dir)}.values()
@@ -70,8 +71,31 @@ def development_set(name: str, data_dir: Path, place: Path) -> dict[str, str]:
             own = joined(own, JOINED_TESTED if role == "test" else JOINED_ROWS, seed=0)
         if isinstance(own[0]["label"], list):
             own = [row | {"label": json.dumps(row["label"])} for row in own]
+        if wrong and role == "data":
+            names, labels = np.unique([row["label"] for row in own], return_inverse=True)
+            noisy = names[with_wrong_labels(labels, wrong, 0, len(names))]
+            own = [row | {"label": str(label)} for row, label in zip(own, noisy, strict=True)]
         write_csv(files[role], own)
     return {role: str(file) for role, file in files.items()}
+
+
+def with_wrong_labels(labels: np.ndarray, share: float, seed: int, classes: int) -> np.ndarray:
+    """The labels (N,), a share of which are replaced by another class, drawn uniformly: symmetric label noise.
+
+    Exactly round(share * N) labels are wrong, and of each class the same share, rounded up or down: its rows,
+    shuffled, are spread evenly over an order of all rows (systematic sampling), of which the first are wrong.
+    """
+    random = np.random.default_rng([seed, 0])
+    moved = random.integers(1, classes, len(labels))  # how many classes further the wrong label lies
+    place = np.empty(len(labels))
+    for number in range(classes):
+        rows = np.flatnonzero(labels == number)
+        offset = random.random()
+        place[random.permutation(rows)] = (np.arange(len(rows)) + offset) / max(len(rows), 1)
+    first = np.argsort(place, kind="stable")[: round(share * len(labels))]
+    noisy = labels.copy()
+    noisy[first] = (labels[first] + moved[first]) % classes
+    return noisy
 
 
 def joined(rows: list[dict], count: int, seed: int) -> list[dict]:

@@ -28,6 +28,7 @@ class Study:
         budget: what all variants spend alike, as of `salience compare --budget`.
         measures: what is measured of each run beside its scores, by name.
         foreign: the development set whose test texts the runs are to know from their own; empty for none.
+        wrong: the share of the rows to train on that get a wrong label, evenly of the other classes.
     """
 
     question: str
@@ -39,6 +40,7 @@ class Study:
     budget: str = "passes"
     measures: Mapping[str, Measure] = field(default_factory=dict)
     foreign: str = ""
+    wrong: float = 0.0
 
 
 def guided_by(**options: Any) -> dict[str, Any]:
@@ -171,6 +173,17 @@ STUDIES = {
         measures={"robustness": Robustness()},
         foreign="banking77",
     ),
+    **{
+        f"{percent}-wrong": Study(
+            f"Does mixing help where {percent} % of the labels are wrong, at equal passes of texts?",
+            {name: {"method": name} for name in ("plain", "senmixup:alpha=1", "ssmix", "tmix", "dropmix-g")},
+            settings={"effort": "normal"},
+            sets=("trec", "sst2", "mr", "subj", "sst5", "ag_news"),
+            sizes=(100,),
+            wrong=percent / 100,
+        )
+        for percent in (20, 40)
+    },
     "settings": Study(
         "Which settings of its own does each method need, at equal passes of texts?",
         {name: {"method": name} for name in ("plain", *TRIED)},

@@ -44,11 +44,12 @@ def main() -> None:
     study = STUDIES[options.study]
     place = options.output / options.study
     sets = {
-        name: development_set(name, options.data_dir, options.output / "data") for name in options.sets or study.sets
+        name: development_set(name, options.data_dir, place / "data", study.wrong)
+        for name in options.sets or study.sets
     }
     measures = dict(study.measures)
     if study.foreign:
-        files = development_set(study.foreign, options.data_dir, options.output / "data")
+        files = development_set(study.foreign, options.data_dir, place / "data")
         measures["foreign"] = Foreign(study.foreign, Texts.of([row["text"] for row in rows_of(files["test"])]))
     # A variant differs from the recipe with all steps, by which the studies before there were efforts were made.
     settings = {"effort": "best"} | study.settings

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import with_wrong_labels
+from development import with_wrong_labels
 
 LABELS = st.lists(st.integers(0, 4), min_size=1, max_size=60).map(lambda labels: np.array([*labels, 4]))
 SHARES = st.floats(0, 1)

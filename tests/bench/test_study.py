@@ -56,6 +56,15 @@ def test_a_development_set_divides_the_training_rows(data_dir, tmp_path):
     }
 
 
+def test_wrong_labels_are_of_the_rows_to_train_on_alone(data_dir, tmp_path):
+    right, noisy = (development_set("made-up", data_dir, tmp_path / str(share), share) for share in (0.0, 0.2))
+    assert rows_of(right["test"]) == rows_of(noisy["test"])
+    pairs = list(zip(rows_of(right["data"]), rows_of(noisy["data"]), strict=True))
+    assert all(one["text"] == other["text"] for one, other in pairs)
+    assert sum(one["label"] != other["label"] for one, other in pairs) == 6
+    assert {row["label"] for _, row in pairs} == {"positive", "negative"}
+
+
 def test_a_set_of_joined_texts_has_the_labels_of_their_parts(data_dir, tmp_path, monkeypatch):
     monkeypatch.setattr(development, "JOINED", ("made-up",))
     files = development_set("made-up", data_dir, tmp_path / "one")

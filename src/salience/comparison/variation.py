@@ -119,8 +119,8 @@ def paired(method: Sequence[ArrayLike], baseline: Sequence[ArrayLike]) -> list[n
         if one.shape != other.shape or one.ndim not in (1, 2) or not one.size:
             raise InputError(
                 f"data set {number}: the method's scores are {one.shape} and the baseline's {other.shape}: "
-                "run both with the same draws and test rows"
+                "run both on the same samples and test rows"
             )
         if not np.isfinite([one, other]).all():
-            raise InputError(f"data set {number}: a score is not a finite number: run its draw again")
+            raise InputError(f"data set {number}: a score is not a finite number: run its sample again")
     return [one - other for one, other in pairs]

@@ -458,14 +458,14 @@ def power_tables(papers: Sequence[Paper], sizes: Sequence[int], runs: Runs) -> s
                 gain_told(paper, gain, of_gain), first_told(claim, order),
             ])  # fmt: skip
     first = markdown(
-        ["paper", "training rows", "sets", "spread", "differences", "runs of a draw", "plain trainings"], by_size
+        ["paper", "training rows", "sets", "spread", "differences", "runs of a sample", "plain trainings"], by_size
     )
     second = markdown(
         ["claim", "paper", *map(told, sizes), "the paper's gain", "a point either way"], by_claim,
     )  # fmt: skip
     return "\n\n".join([
-        "Spread of differences between draws, and what a draw costs in plain trainings of 200 rows", first,
-        f"Draws for the paper's gain / a point either way, by a power of {100 * POWER:.0f} %; and what is decided by "
+        "Spread of differences between samples of the rows, and what a sample costs in plain trainings of 200 rows", first,
+        f"Samples for the paper's gain / a point either way, by a power of {100 * POWER:.0f} %; and what is decided by "
         f"{BUDGET:,} runs in all", second,
     ])  # fmt: skip
 
