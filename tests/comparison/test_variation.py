@@ -55,7 +55,7 @@ def test_pairs():
     [
         ([], [], "run both on the same data sets"),
         ([[1.0]], [[1.0], [2.0]], "of 1 data sets and the baseline of 2: run both on the same"),
-        ([[1.0], [1.0, 2.0]], [[1.0], [1.0]], r"data set 2: .* \(2,\) and the baseline's \(1,\): run both with"),
+        ([[1.0], [1.0, 2.0]], [[1.0], [1.0]], r"data set 2: .* \(2,\) and the baseline's \(1,\): run both on"),
         ([[np.nan, 1.0]], [[1.0, 2.0]], "data set 1: a score is not a finite number"),
     ],
 )
