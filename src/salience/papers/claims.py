@@ -464,9 +464,9 @@ def power_tables(papers: Sequence[Paper], sizes: Sequence[int], runs: Runs) -> s
         ["claim", "paper", *map(told, sizes), "the paper's gain", "a point either way"], by_claim,
     )  # fmt: skip
     return "\n\n".join([
-        "Spread of differences between samples of the rows, and what a sample costs in plain trainings of 200 rows", first,
-        f"Samples for the paper's gain / a point either way, by a power of {100 * POWER:.0f} %; and what is decided by "
-        f"{BUDGET:,} runs in all", second,
+        "Spread of differences between samples, and what a sample costs in plain trainings of 200 rows", first,
+        f"Samples for the paper's gain / a point either way, by a power of {100 * POWER:.0f} %; and what is decided "
+        f"by {BUDGET:,} runs in all", second,
     ])  # fmt: skip
 
 
