@@ -176,7 +176,7 @@ STUDIES = {
     **{
         f"{percent}-wrong": Study(
             f"Does mixing help where {percent} % of the labels are wrong, at equal passes of texts?",
-            {name: {"method": name} for name in ("plain", "senmixup:alpha=1", "ssmix", "tmix", "dropmix-g")},
+            {name: {"method": name} for name in ("plain", "senmixup:alpha=1", "ssmix")},
             settings={"effort": "normal"},
             sets=("trec", "sst2", "mr", "subj", "sst5", "ag_news"),
             sizes=(100,),
@@ -216,6 +216,13 @@ STUDIES = {
             "quarter": TWICE | {"steps_factor": 0.25},
             "quarter of 8": {"effort": "normal"},
             "eighth of 8": {"effort": "quick"},
+            **{f"quarter of 8, rate {rate:g}": {"effort": "normal", "learning_rate": rate} for rate in (5e-5, 1.5e-4)},
+            **{
+                f"eighth of 8, rate {rate:g}": {"effort": "quick", "learning_rate": rate}
+                for rate in (1e-4, 1.5e-4, 3e-4)
+            },
+            "eighth of 8, no warmup": {"effort": "quick", "warmup": 0.0},
+            "eighth of 4": {"effort": "quick", "learning_rate": 1e-4, "batch_size": 4},
             "quarter of 8, 6 layers": {"effort": "normal", "trained_layers": 6},  # the upper half of MPNet
             "quarter of 8, trained": {"effort": "normal", "head_end": "trained"},
             "eighth of 8, trained": {"effort": "quick", "head_end": "trained"},
