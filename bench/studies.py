@@ -216,6 +216,7 @@ STUDIES = {
             "quarter": TWICE | {"steps_factor": 0.25},
             "quarter of 8": {"effort": "normal"},
             "eighth of 8": {"effort": "quick"},
+            "half of 8": {"effort": "normal", "steps_factor": 0.5},
             **{f"quarter of 8, rate {rate:g}": {"effort": "normal", "learning_rate": rate} for rate in (5e-5, 1.5e-4)},
             **{
                 f"eighth of 8, rate {rate:g}": {"effort": "quick", "learning_rate": rate}

@@ -78,7 +78,7 @@ def made_up(paper, gains, size=200, model="minilm") -> list[dict]:
         for seed, gain in enumerate(of_seeds):
             for training, accuracy in ((paper.training(method, model), 50 + gain), ("plain", 50.0)):
                 cell = Cell(name, training, size, seed, model)
-                found[cell] = asdict(cell) | {"accuracy": accuracy / 100, "text_passes": 1.0}
+                found[cell] = asdict(cell) | {"accuracy": accuracy / 100, "text_passes": 1.0, "seconds": 2.0}
     return list(found.values())
 
 
@@ -222,15 +222,25 @@ def test_runs_of_the_papers_tables_count(tmp_path):
     """Under the name of the training; a run of the file itself comes before them."""
     of_table = {"set": "rte", "method": "no mixup", "rows": 200, "seed": 0, "model": "minilm"}
     lines = [of_table | {"accuracy": 0.5}, of_table | {"method": "SSMix", "accuracy": 0.6}, of_table | {"seed": 1}]
-    lines = [{"accuracy": 0.7} | line | {"text_passes": 1.0} for line in lines]
+    lines = [{"accuracy": 0.7} | line | {"text_passes": 1.0, "seconds": 2.0} for line in lines]
     lines = [{**{key: line[key] for key in of_table}, **line} for line in lines]
     (tmp_path / "ssmix-table2.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    own = of_table | {"method": "plain", "seed": 1, "accuracy": 0.9, "text_passes": 1.0}
+    own = of_table | {"method": "plain", "seed": 1, "accuracy": 0.9, "text_passes": 1.0, "seconds": 2.0}
     (tmp_path / "claims.jsonl").write_text(json.dumps(own) + "\n")
     found = TABLE.results(tmp_path / "claims.jsonl").rows()
     assert [(row["method"], row["seed"], row["accuracy"]) for row in found] == [
         ("plain", 1, 0.9), ("plain", 0, 0.5), ("SSMix: SSMix", 0, 0.6)
     ]  # fmt: skip
+
+
+def test_seconds_are_those_of_plain_training_with_the_same_rows_and_number_format():
+    rows = made_up(SSMIX, {("SSMix", "rte"): NOISE, ("TMix", "rte"): NOISE})
+    times = {("SSMix: SSMix", 0): 2.2, ("SSMix: SSMix", 1): 9.0, ("SSMix: SSMix", 2): 2.4, ("SSMix: TMix", 0): 1.8}
+    rows = [row | {"seconds": times.get((row["method"], row["seed"]), 2.0), "precision": "fp32"} for row in rows]
+    for row in rows:
+        if (row["method"], row["seed"]) == ("SSMix: TMix", 0):
+            row["precision"] = "bf16"
+    assert "a plain one, medians: SSMix: TMix 1.00; SSMix: SSMix 1.20." in TABLE.report(rows)
 
 
 # --------------------------------------------------------------------------------- a method that somebody has added

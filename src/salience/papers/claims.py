@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ KNOWN_ENOUGH = 10  # degrees of freedom from which on the spread of a size is ta
 UNIT = default_steps(200, 2, 1)  # passes of texts of a plain training of 200 rows with two classes
 OWN_DROPOUT = {MINILM: 0.1}  # of encoders
 NOT_TOLD = "not in the paper"
+SAME_WORK = ("set", "rows", "seed", "device", "machine", "precision")  # of runs whose seconds are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -572,7 +573,7 @@ class Claims:
             parts += [f"Encoder: {model}"] * (model != MINILM)
             for paper in self.papers:
                 parts += [f"{paper.name}: claims, differences in points", verdict_table(paper, runs)]
-            parts += [power_tables(self.papers, self.sizes, runs), equal_passes(rows, model)]
+            parts += [power_tables(self.papers, self.sizes, runs), costs_told(rows, model)]
         return "\n\n".join(parts)
 
     def pictures(self, rows: list[Row], folder: Path) -> Iterator[str]:
@@ -593,7 +594,7 @@ class Claims:
         """The table as `salience reproduce` runs it."""
         return Table(
             name="claims", paper="SSMix, DropMix and AttentionMix", published={name: {} for name in SETS}, cell=Cell,
-            keys=("accuracy", "text_passes"), cells=self.cells, run=self.run, report=self.report,
+            keys=("accuracy", "text_passes", "seconds"), cells=self.cells, run=self.run, report=self.report,
             pictures=self.pictures,
             resized=lambda sizes: replace(self, sizes=tuple(dict.fromkeys(sizes))).table(),
             of_model=lambda model: replace(self, model=model).table(),
@@ -602,14 +603,28 @@ class Claims:
         )  # fmt: skip
 
 
-def equal_passes(rows: Sequence[Row], model: str) -> str:
-    """By how much the passes of texts of methods differ that were trained on the same rows of a set."""
-    by_condition: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+def costs_told(rows: Sequence[Row], model: str) -> str:
+    """By how much the passes of texts of methods differ that were trained on the same rows, and the seconds of each.
+
+    Seconds are compared with those of plain training on the same rows, by the same processor in the same format.
+    """
+    passes: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    seconds: dict[str, dict[tuple[Any, ...], float]] = defaultdict(dict)
     for row in rows:
         if row["model"] == model:
-            by_condition[row["set"], row["rows"]].append(row["text_passes"])
-    most = max(50 * (max(each) - min(each)) / fmean(each) for each in by_condition.values())
-    return f"Passes of texts differ by at most ± {most:.1f} % on a set with a number of training rows."
+            passes[row["set"], row["rows"]].append(row["text_passes"])
+            seconds[row["method"]][tuple(map(row.get, SAME_WORK))] = row["seconds"]
+    most = max(50 * (max(each) - min(each)) / fmean(each) for each in passes.values())
+    told = f"Passes of texts differ by at most ± {most:.1f} % on a set with a number of training rows."
+    plain = seconds.pop(PLAIN, {})
+    ratios = {
+        method: median(own[work] / plain[work] for work in both) for method, own in seconds.items()
+        if (both := {*own} & {*plain})
+    }  # fmt: skip
+    if not ratios:
+        return told
+    in_turn = (f"{method} {ratios[method]:.2f}" for method in sorted(ratios, key=ratios.__getitem__))
+    return f"{told} Seconds of a run, in those of a plain one, medians: {'; '.join(in_turn)}."
 
 
 TABLE = Claims().table()
