@@ -12,6 +12,8 @@ the packaged MiniLM.
 
     python bench/limit.py --data-dir DATA --threads 1 --clock processor
     python bench/limit.py --data-dir DATA --threads 1 --clock processor --precision bf16
+    python bench/limit.py --data-dir DATA --threads 1 --clock processor --works training \
+        --data imdb --batch-size 16 --longest 64
 
 DATA holds mr/train.jsonl.gz and trec/train.jsonl.gz with rows of `text` and `label`.
 """
@@ -40,7 +42,6 @@ from salience.processes import keep_freed_memory
 from salience.training.recipe import default_rates
 from side_by_side import CLOCKS, Comparison, Spread, alternate, parser, prepare, save
 
-BATCH_SIZE, LONGEST = 32, 256
 GOALS = {"training": 0.75, "predicting": 0.80, "explaining": 0.80}
 
 
@@ -90,9 +91,9 @@ def load(name: str, options: Namespace) -> tuple[TextClassifier, list[str], Enco
     chosen = [rows[row] for row in np.random.default_rng(options.seed).permutation(len(rows))]
     texts, names = [row["text"] for row in chosen], sorted({row["label"] for row in rows})
     set_seed(options.seed)  # of the head
-    classifier = TextClassifier(*load_classifier("minilm", names), LONGEST)
+    classifier = TextClassifier(*load_classifier("minilm", names), options.longest)
     labels = [names.index(row["label"]) for row in chosen]
-    return classifier, texts, encode_texts(classifier.tokenizer, texts, labels=labels, max_length=LONGEST)
+    return classifier, texts, encode_texts(classifier.tokenizer, texts, labels=labels, max_length=options.longest)
 
 
 def works(classifier: TextClassifier, texts: list[str], encoded: Encoded, folder: Path, options: Namespace):
@@ -131,8 +132,8 @@ def training(classifier: TextClassifier, encoded: Encoded, folder: Path, options
 
     def train(number: int, collate: Callable = recording.collate) -> None:
         arguments = TrainingArguments(
-            output_dir=str(folder), max_steps=options.steps, per_device_train_batch_size=BATCH_SIZE, use_cpu=True,
-            seed=options.seed, learning_rate=default_rates(classifier.model.config.hidden_size)[0],
+            output_dir=str(folder), max_steps=options.steps, per_device_train_batch_size=options.batch_size,
+            use_cpu=True, seed=options.seed, learning_rate=default_rates(classifier.model.config.hidden_size)[0],
             save_strategy="no", report_to="none", logging_steps=options.steps, disable_tqdm=True,
             dataloader_pin_memory=False, bf16=options.precision == "bf16",
         )  # fmt: skip
@@ -163,7 +164,7 @@ def measure(name: str, options: Namespace) -> dict:
         contestants["tokenising"] = lambda _: classifier.encode(texts[: options.texts])
         alternate(contestants, 1)  # warm
         seconds = alternate(contestants, options.repetitions, options.clock)
-    print(f"\n{name}: {options.texts} texts, {options.steps} steps of {BATCH_SIZE}, {options.precision}")
+    print(f"\n{name}: {options.texts} texts, {options.steps} steps of {options.batch_size}, {options.precision}")
     counted = Operations.of(classifier.model)
     lines = [line(work, counted, alone[work.kind][1], seconds) for work in chosen]
     tokenising = Spread.of(seconds.seconds["tokenising"])
@@ -199,6 +200,8 @@ def main() -> None:
     arguments.add_argument("--works", nargs="+", choices=GOALS, default=list(GOALS))
     arguments.add_argument("--texts", type=int, default=1000)
     arguments.add_argument("--steps", type=int, default=24, help="of training, in a round")
+    arguments.add_argument("--batch-size", type=int, default=32, help="of training")
+    arguments.add_argument("--longest", type=int, default=256, help="tokens that are read of a text")
     arguments.add_argument("--repetitions", type=int, default=7)
     arguments.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     arguments.add_argument("--clock", choices=CLOCKS, default="wall")

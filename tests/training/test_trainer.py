@@ -111,6 +111,23 @@ def test_bf16_trains_like_fp32_within_its_precision(method, monkeypatch):
     assert_same(exact, half, tolerance=0.05 * moved(exact) + 1e-3)
 
 
+def test_every_training_of_a_model_has_its_own_precision(tmp_path):
+    """As in two stages, of which the second mixes. After the training, the model computes in fp32."""
+    model, own, found = families.MODELS["bert"](), families.batch([5, 2]), []
+    layer = model.bert.encoder.layer[0].output.dense
+    layer.register_forward_hook(lambda module, inputs, output: found.append((module.training, output.dtype)))
+    for half in (True, True, False, True):
+        MixTrainer(
+            model=model, train_dataset=rows(2), args=TrainingArguments(
+                str(tmp_path), max_steps=1, per_device_train_batch_size=2, use_cpu=True, bf16=half, report_to="none",
+                save_strategy="no", disable_tqdm=True,
+            )
+        ).train()  # fmt: skip
+    forward(model.eval(), own)
+    assert [dtype for training, dtype in found if training] == [torch.bfloat16] * 2 + [torch.float32, torch.bfloat16]
+    assert found[-1] == (False, torch.float32)
+
+
 @pytest.mark.parametrize("method", families.some(["ssmix", "tmix", "attentionmix inside", "dropmix-g"], "ssmix"))
 def test_activation_checkpointing_changes_nothing(method):
     if HOOKS_ARE_RECOMPUTED and method != "ssmix":

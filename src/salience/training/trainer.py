@@ -232,8 +232,10 @@ class MixTrainer(Trainer):
         finally:
             if self.used_words is not None:
                 self.used_words.end()
-            # accelerate replaces `forward` by one that always computes in the precision of the training
+            # accelerate replaces `forward` by one that always computes in the precision of the training, and does not do
+            # so again: the model's next training would be in fp32
             self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=False)
+            vars(self.model).pop("_is_accelerate_prepared", None)
 
     def training_step(self, model: nn.Module, inputs: dict, num_items_in_batch: Tensor | None = None) -> Tensor:
         """The loss of one batch, a scalar. Each loss of the objective is back-propagated before the next is requested.
