@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from salience.hooks.dropout import LEVELS, random_bits
+
 BLOCK = 1 << 20  # probabilities that are computed at a time
-LEVELS = 1 << 16  # of the random numbers, by which a probability is kept or dropped
 
 
 class DroppedAttention(torch.autograd.Function):
@@ -33,7 +34,8 @@ class DroppedAttention(torch.autograd.Function):
         kept = torch.empty(*query.shape[:3], key.shape[2], dtype=torch.uint8)
         bias = as_bias(mask, query, key)
         for block in blocks(kept):
-            draw(kept[block], ctx.levels)
+            drawn = random_bits(kept[block].shape)
+            torch.lt(drawn, ctx.levels - LEVELS // 2, out=kept[block].view(torch.bool))
             weights = softmax(query[block], key[block], bias[block], scaling).mul_(kept[block].float())
             result[block] = (weights.to(value.dtype) @ value[block]).mul_(LEVELS / ctx.levels)
         ctx.save_for_backward(query, key, value, mask, kept)
@@ -84,10 +86,3 @@ def softmax(query: Tensor, key: Tensor, bias: Tensor, scaling: float) -> Tensor:
     """The probabilities (H, T, T) of some heads of a text, in float32 at least."""
     scores = torch.baddbmm(bias, query, key.mT, alpha=scaling)
     return scores.softmax(2, dtype=torch.promote_types(query.dtype, torch.float32))
-
-
-def draw(kept: Tensor, levels: int) -> None:
-    """Fills a tensor of uint8 with 1, `levels` times out of `LEVELS`, and 0."""
-    bits = torch.empty(-(-kept.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    numbers = bits.view(torch.int16)[: kept.numel()].view(kept.shape)
-    torch.lt(numbers, levels - LEVELS // 2, out=kept.view(torch.bool))

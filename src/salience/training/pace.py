@@ -145,7 +145,7 @@ def trial_step(prepared: Prepared) -> float:
         for batch in (usual[:2], usual):  # the first step takes longer, and may keep states
             started = time.perf_counter()
             inputs = trainer.data_collator([training[row] for row in batch])
-            with computing(model, "bf16" if trainer.args.bf16 else "fp32"), trainer.without_padding():
+            with computing(model, "bf16" if trainer.args.bf16 else "fp32"), trainer.economical():
                 trainer.training_step(model, inputs)
             torch.nn.utils.clip_grad_norm_(model.parameters(), trainer.args.max_grad_norm)
             optimizer.step()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from salience.data.batching import Collator, LengthGrouped, of_equal_length
 from salience.data.encoding import Encoded
 from salience.errors import InputError
 from salience.hooks.attention import differentiating
+from salience.hooks.dropout import by_few_bits
 from salience.hooks.hooks import differ, evaluating, forward
 from salience.hooks.packing import can_pack, packing
 from salience.hooks.stages import encoder_of, stages, unwrapped
@@ -227,15 +228,15 @@ class MixTrainer(Trainer):
     def train(self, *args, **options) -> TrainOutput:
         """Trains the model, as the Trainer does. After it, the model computes in fp32 again unless told otherwise."""
         try:
-            with differentiating(self.model), self.without_padding():
+            with differentiating(self.model), self.economical():
                 return super().train(*args, **options)
         finally:
             if self.used_words is not None:
                 self.used_words.end()
-            # accelerate replaces `forward` by one that always computes in the precision of the training, and does not do
-            # so again: the model's next training would be in fp32
+            # accelerate replaces `forward` by one that always computes in the precision of the training, once for each
+            # model: the next training would be in fp32.
             self.accelerator.unwrap_model(self.model, keep_fp32_wrapper=False)
-            vars(self.model).pop("_is_accelerate_prepared", None)
+            self.model.__dict__.pop("_is_accelerate_prepared", None)
 
     def training_step(self, model: nn.Module, inputs: dict, num_items_in_batch: Tensor | None = None) -> Tensor:
         """The loss of one batch, a scalar. Each loss of the objective is back-propagated before the next is requested.
@@ -265,9 +266,11 @@ class MixTrainer(Trainer):
         """Whether steps can do without padding and unused words: no method reads below the text's vector."""
         return not self.args.torch_compile and lowest_level(self.method, self.model) is None and can_pack(self.model)
 
-    def without_padding(self) -> AbstractContextManager[None]:
-        """Inside the `with`, layers compute no padding, where that saves time."""
-        return packing(self.model) if self.is_plain() else nullcontext()
+    @contextmanager
+    def economical(self) -> Iterator[None]:
+        """Inside the `with`, dropout draws few bits, and layers compute no padding where that saves time."""
+        with by_few_bits(self.model), packing(self.model) if self.is_plain() else nullcontext():
+            yield
 
     @property
     def mean_loss(self) -> MeanLoss:
