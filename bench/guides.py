@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from salience.batch import Batch
+from salience.hooks.attention import differentiating
 from salience.mixing import METHODS
 from salience.mixing.method import Method
 from salience.mixing.mix import Mix
@@ -49,7 +50,8 @@ def mixture(name: str, model: nn.Module, batch: Batch, precision: str, seed: int
     watched = Watched(METHODS[name]())
     torch.manual_seed(seed)
     model.zero_grad()
-    with computing(model, precision), suppress(Seen):
+    same_noise = differentiating(model) if model.training else nullcontext()  # of dropout, in both formats
+    with same_noise, computing(model, precision), suppress(Seen):
         for loss in mixed(watched)(model, batch):
             loss.backward()
     model.zero_grad()

@@ -1,6 +1,7 @@
 """A real Ray of two workers on this machine, for tests."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,9 @@ def two_workers() -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]))
         started = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+    handler = signal.getsignal(signal.SIGTERM)  # of which ray has one of its own
     try:
         yield started.address
     finally:
         started.shutdown()
+        signal.signal(signal.SIGTERM, handler)

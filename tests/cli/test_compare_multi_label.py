@@ -29,7 +29,7 @@ def asked(files, place):
     data, test = files
     config = data.with_name("quick.yaml")
     config.write_text("learning_rate: 0.005\n")
-    return ["compare", str(data), "--test", str(test), "--model", str(place.model), "--steps", "10", "--config",
+    return ["compare", str(data), "--test", str(test), "--model", str(place.model), "--steps", "60", "--config",
             str(config), "--device", "cpu", "--seeds", "0,1"]  # fmt: skip
 
 

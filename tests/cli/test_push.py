@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from huggingface_hub import ModelCard, constants, metadata_eval_result
+from pandas import read_csv
 from test_bad_input import refused
 
 import hub as stand_in
@@ -98,19 +99,19 @@ def test_thresholds_go_with_the_model(hub, run, salience, tmp_path):
     assert hub.files[NAME]["abstention.json"] == b"{}"
 
 
-def test_a_saved_threshold_goes_with_the_model(hub, run, salience, tmp_path):
-    shutil.copytree(run, tmp_path / "run")
-    name = package.load(run, device="cpu").labels[1]
+def test_a_saved_threshold_goes_with_the_model(hub, abstaining_run, place, salience, tmp_path):
+    shutil.copytree(abstaining_run, tmp_path / "run")
+    name = package.load(abstaining_run, device="cpu").labels[1]
     assert salience("thresholds", tmp_path / "run", "--label", name, "--recall", "1", "--save").code == 0
     assert salience("push", tmp_path / "run", NAME).code == 0
     there = tmp_path / "there"
     there.mkdir()
     for file, content in hub.files[NAME].items():
         (there / file).write_bytes(content)
-    texts = ["a match and a cup", "a song", "salt"]
+    texts = read_csv(place.data)["text"].tolist()
     expected = package.load(tmp_path / "run", device="cpu").predict(texts)
     assert package.load(there, device="cpu").predict(texts) == expected
-    assert name in expected != package.load(run, device="cpu").predict(texts)
+    assert name in expected != package.load(abstaining_run, device="cpu").predict(texts)
     card = " ".join(hub.files[NAME]["README.md"].decode().split())
     threshold = json.loads((there / "config.json").read_text())["predicted_from"][name]
     assert f'"{name}" is predicted from {threshold} on' in card and "transformers does not read it" in card

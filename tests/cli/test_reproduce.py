@@ -23,6 +23,7 @@ from salience.papers.vat import tables as vat
 
 LABELS = ("negative", "positive")
 RESULTS = Path(__file__).parents[2] / "results"
+COSTS = {"text_passes": 1.0, "seconds": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +167,7 @@ def test_claims_are_printed_from_the_runs_of_the_tables(salience, results, monke
 
 
 def test_claims_are_run_in_the_order_of_what_they_decide(reproduce, results, monkeypatch):
-    monkeypatch.setattr(MixingTable, "run", lambda self, cell, data_dir: {"accuracy": 0.5, "text_passes": cell.rows})
+    monkeypatch.setattr(MixingTable, "run", lambda self, cell, data_dir: {"accuracy": 0.5, **COSTS})
     monkeypatch.setattr("salience.papers.table.SOURCES", {})  # no set is read
     table = TABLES["claims"]().resized([200])
     before = table.results(results / "claims.jsonl").rows()
@@ -191,7 +192,7 @@ def test_claims_are_run_in_the_order_of_what_they_decide(reproduce, results, mon
 
 
 def test_a_method_is_compared_with_plain_training(reproduce, results, monkeypatch):
-    monkeypatch.setattr(MixingTable, "run", lambda self, cell, data_dir: {"accuracy": 0.9, "text_passes": cell.rows})
+    monkeypatch.setattr(MixingTable, "run", lambda self, cell, data_dir: {"accuracy": 0.9, **COSTS})
     monkeypatch.setattr("salience.papers.table.SOURCES", {})
     answer = reproduce("claims", "--method", "tmix:alpha=0.3", "--sets", "sst2", "--rows", "200", "--seeds", "0,1")
     assert answer.code == 0, answer.err

@@ -1,6 +1,7 @@
 """`salience reproduce --merge`: runs of another machine are added, each once, and nothing is run."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from test_bad_input import refused
@@ -21,8 +22,8 @@ def place(tmp_path, monkeypatch):
         made.append(cell.method)
         return {"accuracy": 0.5, "text_passes": 1.0}
 
-    object.__setattr__(table, "run", run)
-    monkeypatch.setitem(TABLES, "ssmix-table2", lambda: table)
+    made_up = replace(table, run=run)
+    monkeypatch.setitem(TABLES, "ssmix-table2", lambda: made_up)
     return made
 
 

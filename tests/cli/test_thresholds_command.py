@@ -223,14 +223,14 @@ def test_a_saved_estimator_is_no_run(place, salience, tmp_path):
         (["--label", "music", "--cost", "fp=1,fn=-2"], "as fp=1,fn=20"),
         (["--label", "music", "--cost", "fp=0,fn=0"], "as fp=1,fn=20"),
         (["--label", "music", "--precision", "0.99", "--save"],
-         'a precision of 0.99 is out of reach for "music": 90 rows of the estimate show at most 0.52 with '
-         "95 % certainty; add labelled rows that have it; nothing is saved"),
+         'a precision of 0.99 is out of reach for "music": 90 rows of the estimate show at most 0. ... '
+         " with 95 % certainty; add labelled rows that have it; nothing is saved"),
         (["--target-precision", "0.99", "--save"], "a precision of 0.99 is out of reach"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_one_line_and_changes_nothing(options, message, run, salience):
     before = {file: file.read_bytes() for file in run.iterdir() if file.is_file()}
-    refused(salience("thresholds", run, *options), message)
+    refused(salience("thresholds", run, *options), *message.split(" ... "))
     assert before == {file: file.read_bytes() for file in run.iterdir() if file.is_file()}
 
 
