@@ -1,4 +1,4 @@
-"""Packed passes equal those with padding, forwards and backwards, in every family that packs."""
+"""Passes without what need not be computed equal whole ones, forwards and backwards, in every family that has them."""
 
 import pytest
 import torch
@@ -9,7 +9,10 @@ from salience import MixTrainer, SenMixup, SSMix, TMix
 from salience.data.batching import Collator
 from salience.hooks.hooks import forward, reading
 from salience.hooks.packing import ATTENTION, packing
+from salience.hooks.stages import stages
+from salience.models.precision import computing
 
+POOLING = ["bert, mean", "roberta, mean"]
 PACKED = [name for name in families.MODELS if families.MODELS[name]().base_model.config.model_type in ATTENTION]
 LENGTHS = [9, 2, 5, 1]
 
@@ -35,6 +38,24 @@ def test_logits_and_all_gradients_are_those_of_padded_texts(family):
     for name, value in expected.items():
         torch.testing.assert_close(found[name], value, rtol=1e-6, atol=1e-9)
     torch.testing.assert_close(logits_and_gradients(model, batch), expected)  # no hook is left
+
+
+@pytest.mark.parametrize("lengths", [LENGTHS, [5, 5], [2, 1]])
+@pytest.mark.parametrize("family", POOLING)
+def test_a_pooling_layer_computes_two_tokens_of_a_text(family, lengths):
+    model = families.MODELS[family]().double()
+    batch = families.batch(lengths, family=family)
+    expected, computed = logits_and_gradients(model, batch), []
+    stages(model)["pooling"].register_forward_hook(lambda _, given, result: computed.append(given[0].shape))
+    with computing(model, "fp32"):
+        found = logits_and_gradients(model, batch)
+        with computing(model, "fp32"):
+            again = logits_and_gradients(model, batch)
+        with packing(model):
+            packed = logits_and_gradients(model, batch)
+    assert {shape[:2] for shape in computed} == {(len(batch), 2)}
+    for result in (found, again, packed):
+        torch.testing.assert_close(result, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(("method", "packs"), [(None, True), (SenMixup(), True), (TMix(), False), (SSMix(), False)])

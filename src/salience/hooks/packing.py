@@ -1,5 +1,6 @@
-"""Training without padding: the layers of an encoder compute the tokens of a batch side by side, as one long row.
+"""Tokens that need not be computed: padding in training, and all but two of a text in a layer that pools by the mean.
 
+In training, the layers of an encoder compute the tokens of a batch side by side, as one long row.
 Texts of a batch differ in length, and half of a small batch is often padding. Everything in a layer is computed token
 by token, except that tokens attend to others of their text. So the states of all tokens (N, D) go through the layers,
 and the texts are apart, as (B, T, D), within the self-attention alone. The result is the same up to rounding. Kernels
@@ -9,7 +10,7 @@ of fused attention pack in a similar way (Zhai et al., 2023, arXiv:2210.03052).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -39,12 +40,10 @@ def can_pack(model: nn.Module) -> bool:
     )
 
 
-class Packing:
+class Tokens:
     """Where the tokens of the current batch are."""
 
     inside: Tensor | None = None  # (B, T) bool; None if a batch has no padding, or there is none
-    packed: Tensor  # the states (1, N, D) that the current self-attention reads
-    apart: Tensor  # what stands for them, (B, T, D)
 
     def begin(self, call: int, arguments: tuple, named: dict) -> None:
         mask = named.get("attention_mask")
@@ -52,6 +51,29 @@ class Packing:
 
     def is_apart(self, states: Any) -> bool:
         return self.inside is not None and isinstance(states, Tensor) and states.shape[:2] == self.inside.shape
+
+    def first_and_mean(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """The first state of each text and their mean, both (B, D)."""
+        if self.inside is None:
+            return states[:, 0], states.mean(1)
+        counts = self.inside.sum(1, keepdim=True).clamp(min=1)
+        return states[:, 0], (states * self.inside[..., None]).sum(1) / counts
+
+    def before_pooling(self, call: int, arguments: tuple, named: dict):
+        """Gives the pooling layer two tokens a text: they have its first token and its mean, and it reads no more."""
+        states, *others = arguments
+        first, mean = self.first_and_mean(states)
+        states = torch.stack([first, 2 * mean - first], 1)
+        return (states, *[None] * len(others)), {
+            name: None if "mask" in name else given for name, given in named.items()
+        }
+
+
+class Packing(Tokens):
+    """Where the tokens of the current batch are, and those of the current self-attention."""
+
+    packed: Tensor  # the states (1, N, D) that it reads
+    apart: Tensor  # what stands for them, (B, T, D)
 
     def pack(self, states: Tensor) -> Tensor:
         return states[self.inside][None]
@@ -71,20 +93,13 @@ class Packing:
             return None
         return (self.unpack(result[0]), *result[1:]) if isinstance(result, tuple) else self.unpack(result)
 
-    def before_pooling(self, call: int, arguments: tuple, named: dict):
-        """Gives the pooling layer two tokens a text: they have its first token and its mean, and it reads no more."""
-        states, *others = arguments
+    def first_and_mean(self, states: Tensor) -> tuple[Tensor, Tensor]:
         if self.inside is None:
-            first, mean = states[:, 0], states.mean(1)
-        else:
-            counts = self.inside.sum(1)
-            first = states[0, counts.cumsum(0) - counts]
-            text = torch.arange(len(counts)).repeat_interleave(counts)
-            mean = torch.zeros_like(first).index_add(0, text, states[0]) / counts[:, None]
-        states = torch.stack([first, 2 * mean - first], 1)
-        return (states, *[None] * len(others)), {
-            name: None if "mask" in name else given for name, given in named.items()
-        }
+            return super().first_and_mean(states)
+        counts = self.inside.sum(1)
+        first = states[0, counts.cumsum(0) - counts]
+        text = torch.arange(len(counts)).repeat_interleave(counts)
+        return first, torch.zeros_like(first).index_add(0, text, states[0]) / counts[:, None]
 
     def before_attention(self, call: int, arguments: tuple, named: dict):
         if self.inside is None:
@@ -123,7 +138,7 @@ def packing(model: nn.Module) -> Iterator[None]:
     with ExitStack() as stack:
 
         def before(module: nn.Module, action: Callable) -> None:
-            stack.enter_context(hooked(partial(module.register_forward_pre_hook, with_kwargs=True), action))
+            stack.enter_context(hooked_before(module, action))
 
         def after(module: nn.Module, action: Callable) -> None:
             stack.enter_context(hooked(module.register_forward_hook, action))
@@ -143,3 +158,29 @@ def packing(model: nn.Module) -> Iterator[None]:
         else:
             before(pooling, packing.before_pooling)
         yield
+
+
+@contextmanager
+def pooling_two(model: nn.Module) -> Iterator[None]:
+    """Inside the `with`, a layer that pools by the mean computes two tokens a text.
+
+    Its weights are not changed, and its result at the first token is the same up to rounding.
+    """
+    encoder = encoder_of(model)
+    if unwrapped(model) is not model or getattr(encoder.config, "pooling_layer", None) != "mean":
+        yield
+        return
+    tokens = Tokens()
+
+    def before(call: int, arguments: tuple, named: dict):
+        states = arguments[0]  # inside another such `with` there are two already, and `packing` will give two
+        is_whole = tokens.inside is None or tokens.is_apart(states)
+        return tokens.before_pooling(call, arguments, named) if is_whole and states.shape[1] > 2 else None
+
+    with hooked_before(encoder, tokens.begin), hooked_before(layers_of(model)[POOLING], before):
+        yield
+
+
+def hooked_before(module: nn.Module, action: Callable) -> AbstractContextManager[None]:
+    """As `hooked`, before the forward pass of a module; the action gets named arguments too, and gives all of them."""
+    return hooked(partial(module.register_forward_pre_hook, with_kwargs=True), action)

@@ -17,6 +17,7 @@ from transformers import PreTrainedModel
 
 from salience.errors import unknown
 from salience.hooks.attention import differentiating
+from salience.hooks.packing import pooling_two
 from salience.models.architectures import architecture
 
 PRECISIONS = ("auto", "fp32", "bf16")
@@ -78,11 +79,11 @@ def exactly() -> Iterator[None]:
 
 @contextmanager
 def computing(model: PreTrainedModel, precision: str) -> Iterator[None]:
-    """Inside the `with`, a model computes in a precision: "auto", "fp32" or "bf16"."""
+    """Inside the `with`, a model computes in a precision: "auto", "fp32" or "bf16". See `pooling_two`, too."""
     device = model.device
     half = resolve_precision(precision, device, model) == "bf16"
     attending = differentiating(model) if half else nullcontext()
-    with torch.autocast(device.type, torch.bfloat16, enabled=half), attending:
+    with torch.autocast(device.type, torch.bfloat16, enabled=half), attending, pooling_two(model):
         yield
 
 
