@@ -279,7 +279,7 @@ def test_a_missing_package(run, salience, tmp_path, monkeypatch):
 @pytest.mark.whole
 def test_only_exports_are_replaced(place, run, exported, salience, tmp_path):
     out = tmp_path / "out"
-    shutil.copytree(exported["float32"], out)
+    shutil.copytree(exported["float32"], out, ignore=shutil.ignore_patterns("__pycache__"))  # of its server
     before = sha256_of(out / "model.onnx")
     command = ["export", run, "--check", place.test, "--output", out]
     refused(salience(*command), "exists: choose another --output, or --overwrite it")
