@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from itertools import count
 from threading import get_ident
@@ -148,7 +148,7 @@ def rewriting_arguments(module: nn.Module, function: Callable[[dict], dict], tur
         bound.arguments |= function(dict(bound.arguments))
         return bound.args, bound.kwargs
 
-    with hooked(partial(module.register_forward_pre_hook, with_kwargs=True), before):
+    with hooked_before(module, before):
         yield
 
 
@@ -169,6 +169,11 @@ def hooked(register: Callable, action: Callable) -> Iterator[None]:
         yield
     finally:
         handle.remove()
+
+
+def hooked_before(module: nn.Module, action: Callable) -> AbstractContextManager[None]:
+    """As `hooked`, before the forward pass of a module; the action gets named arguments too, and gives all of them."""
+    return hooked(partial(module.register_forward_pre_hook, with_kwargs=True), action)
 
 
 @contextmanager

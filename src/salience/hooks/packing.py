@@ -1,23 +1,22 @@
 """Tokens that need not be computed: padding in training, and all but two of a text in a layer that pools by the mean.
 
-In training, the layers of an encoder compute the tokens of a batch side by side, as one long row.
-Texts of a batch differ in length, and half of a small batch is often padding. Everything in a layer is computed token
-by token, except that tokens attend to others of their text. So the states of all tokens (N, D) go through the layers,
-and the texts are apart, as (B, T, D), within the self-attention alone. The result is the same up to rounding. Kernels
-of fused attention pack in a similar way (Zhai et al., 2023, arXiv:2210.03052).
+In training, the layers of an encoder compute the tokens of a batch side by side, as one long row. Texts of a batch
+differ in length, and half of a small batch is often padding. Everything in a layer is computed token by token, except
+that tokens attend to others of their text. So the states of all tokens (N, D) go through the layers, and the texts are
+apart, as (B, T, D), within the self-attention alone. The result is the same up to rounding. Kernels of fused attention
+pack in a similar way (Zhai et al., 2023, arXiv:2210.03052).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from salience.hooks.hooks import hooked
+from salience.hooks.hooks import hooked, hooked_before
 from salience.hooks.stages import POOLING, encoder_of, layers_of, unwrapped
 
 # The self-attention of a layer, by model type. Everything else in these layers is computed token by token.
@@ -179,8 +178,3 @@ def pooling_two(model: nn.Module) -> Iterator[None]:
 
     with hooked_before(encoder, tokens.begin), hooked_before(layers_of(model)[POOLING], before):
         yield
-
-
-def hooked_before(module: nn.Module, action: Callable) -> AbstractContextManager[None]:
-    """As `hooked`, before the forward pass of a module; the action gets named arguments too, and gives all of them."""
-    return hooked(partial(module.register_forward_pre_hook, with_kwargs=True), action)
