@@ -39,7 +39,8 @@ CHOICES: dict[str, dict[str, Any]] = {
     "normal": {"effort": "normal"},
     "best": {"effort": "best"},
     "larger encoder, head alone": {"trained_layers": 0},
-    "larger encoder, upper half": {"trained_layers": 6},
+    "larger encoder, quick": {"effort": "quick"},
+    "larger encoder, normal": {"effort": "normal"},
 }
 SETFIT = "SetFit"
 ABOVE: dict[str, Any] = {"xytext": (0, 5), "ha": "right", "va": "bottom"}  # where the name of a choice hides no other

@@ -75,6 +75,10 @@ MIXTURES = {"method": "senmixup", "method_options": {"alpha": 1.0}}
 CONTRASTED = QUARTER | MORE_CONTRAST
 PRESENT = CONTRASTED | MIXTURES
 TWICE = {"learning_rate": 1e-4, "head_end": "logistic"}  # twice the rate
+# Of `normal` and `quick`, as they were when most studies were made.
+OF_8 = {"effort": "normal", "batch_size": 8}
+SHORT_# Of `normal` and `quick`, as they were when most studies were made.
+OF_8 = {"effort": "quick", "batch_size": 8}
 HELD_OUT = CLS | {"validation_share": 0.2}
 # The metrics of VAT, and agreement with leave-one-out for 100 texts.
 AS_VAT = Faithfulness(
@@ -139,8 +143,8 @@ STUDIES = {
             **{f"C = {c:g}": {"head_start": "logistic", "head_strength": c} for c in STRENGTHS},
             "random": {"head_start": "random"},
             # Half the number of classes of TREC, banking20 and TREC fine, as of the head alone.
-            "normal": {"effort": "normal"},
-            **{f"normal, C = {c:g}": {"effort": "normal", "head_strength": c} for c in (3.0, 10.0, 25.0)},
+            "normal": OF_8,
+            **{f"normal, C = {c:g}": OF_8 | {"head_strength": c} for c in (3.0, 10.0, 25.0)},
         },
         sets=(*EIGHT, "banking20", "trec_fine"),
         sizes=FEW,
@@ -177,7 +181,7 @@ STUDIES = {
         f"{percent}-wrong": Study(
             f"Does mixing help where {percent} % of the labels are wrong, at equal passes of texts?",
             {name: {"method": name} for name in ("plain", "senmixup:alpha=1", "ssmix")},
-            settings={"effort": "normal"},
+            settings=OF_8,
             sets=("trec", "sst2", "mr", "subj", "sst5", "ag_news"),
             sizes=(100,),
             wrong=percent / 100,
@@ -213,20 +217,23 @@ STUDIES = {
         {
             "today": {},
             "half": TWICE | {"steps_factor": 0.5},
-            "quarter": TWICE | {"steps_factor": 0.25},
-            "quarter of 8": {"effort": "normal"},
-            "eighth of 8": {"effort": "quick"},
-            "half of 8": {"effort": "normal", "steps_factor": 0.5},
-            **{f"quarter of 8, rate {rate:g}": {"effort": "normal", "learning_rate": rate} for rate in (5e-5, 1.5e-4)},
-            **{
-                f"eighth of 8, rate {rate:g}": {"effort": "quick", "learning_rate": rate}
-                for rate in (1e-4, 1.5e-4, 3e-4)
-            },
-            "eighth of 8, no warmup": {"effort": "quick", "warmup": 0.0},
+            "quarter of 16": {"effort": "normal"},
+            "quarter of 32": {"effort": "normal", "batch_size": 32},
+            "quarter of 8": OF_8,
+            "eighth of 16": {"effort": "quick"},
+            "eighth of 8": SHORT_OF_8,
             "eighth of 4": {"effort": "quick", "learning_rate": 1e-4, "batch_size": 4},
-            "quarter of 8, 6 layers": {"effort": "normal", "trained_layers": 6},  # the upper half of MPNet
-            "quarter of 8, trained": {"effort": "normal", "head_end": "trained"},
-            "eighth of 8, trained": {"effort": "quick", "head_end": "trained"},
+            "half of 8": OF_8 | {"steps_factor": 0.5},
+            "quarter of 16, rate 0.00015": {"effort": "normal", "learning_rate": 1.5e-4},
+            "quarter of 32, rate 0.0002": {"effort": "normal", "batch_size": 32, "learning_rate": 2e-4},
+            "eighth of 16, rate 0.0001": {"effort": "quick", "learning_rate": 1e-4},
+            **{f"quarter of 8, rate {rate:g}": OF_8 | {"learning_rate": rate} for rate in (5e-5, 1.5e-4)},
+            **{f"eighth of 8, rate {rate:g}": SHORT_OF_8 | {"learning_rate": rate} for rate in (1e-4, 1.5e-4, 3e-4)},
+            "eighth of 8, no warmup": SHORT_OF_8 | {"warmup": 0.0},
+            **{f"quarter of 16, {n} layers": {"effort": "normal", "trained_layers": n} for n in (3, 4, 6)},
+            "quarter of 8, 6 layers": OF_8 | {"trained_layers": 6},  # the upper half of MPNet
+            "quarter of 8, trained": OF_8 | {"head_end": "trained"},
+            "eighth of 8, trained": SHORT_OF_8 | {"head_end": "trained"},
             "3 layers, half": TWICE | {"steps_factor": 0.5, "trained_layers": 3},
             "head alone": {"trained_layers": 0, "effort": None},
         },

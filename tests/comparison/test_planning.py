@@ -13,7 +13,6 @@ from salience.comparison.planning import (
     UNTIMED,
     Clock,
     Known,
-    alike_in_depth,
     counting_passes,
     plans_of,
     seconds_per_step,
@@ -72,16 +71,6 @@ def test_methods_are_compared_at_one_depth(recipe, tmp_path):
     assert set(depths.values()) == {"all"} and steps == {"plain": 8, "senmixup": 8, "ssmix": 4}
     depths, _ = planned("asked", plain=whole, top=plain)  # two depths are what is compared
     assert depths == {"plain": "all", "top": 1}
-
-
-def test_layers_that_are_left_open_are_those_of_the_deepest_method(recipe):
-    def layers(*methods):
-        notes = []
-        chosen = alike_in_depth({method: recipe(method) for method in methods}, notes.append)
-        assert not notes
-        return {each.trained_layers for each in chosen.values()}
-
-    assert layers("plain", "senmixup") == {"auto"} and layers("plain", "ssmix") == {"all"}
 
 
 def test_a_step_of_a_method_is_timed_once_and_kept(recipe, tmp_path, monkeypatch):

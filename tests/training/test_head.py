@@ -53,7 +53,6 @@ from salience.training.head import (
     regression_of,
     regression_towards,
     regressions,
-    separate_layers,
     set_regression,
     train_top,
 )
@@ -641,16 +640,13 @@ def test_layers_that_cannot_be_trained_alone():
     with pytest.raises(InputError, match="--trained-layers 1 cannot be used with this model: Linear has no embedding"):
         train_top(torch.nn.Linear(2, 2), 1)
     assert passes_per_step(None, 0.5, torch.nn.Linear(2, 2)) == 1
-    assert [separate_layers(each) for each in (families.build("bert"), families.build("albert"))] == [3, 0]
 
 
-def test_the_layers_that_are_chosen_are_told(tmp_path, monkeypatch):
-    """An encoder of two layers, as if one were few; a method that needs the lower one trains both."""
-    monkeypatch.setattr("salience.training.recipe.SHALLOW", 1)
+def test_a_method_that_needs_lower_layers_trains_them(tmp_path):
     words = [*WORDS.values(), " ".join(FILLER)]
     recipe = Recipe(
-        data=str(write_csv(tmp_path / "rows.csv", labelled_rows(40))), steps=2, device="cpu", pooling="mean",
-        model=str(families.save_tiny_model(tmp_path / "tiny", words, classes=2)), head_start="logistic",
+        data=str(write_csv(tmp_path / "rows.csv", labelled_rows(40))), steps=2, device="cpu", trained_layers=1,
+        model=str(families.save_tiny_model(tmp_path / "tiny", words, classes=2)),
     )  # fmt: skip
 
     def trained(asked: Recipe) -> tuple[int | str, str]:
@@ -659,11 +655,9 @@ def test_the_layers_that_are_chosen_are_told(tmp_path, monkeypatch):
         return prepared.plan.trained_layers, " ".join(notes)
 
     layers, told = trained(recipe)
-    assert layers == 1 and "the top 1 of 2 layers are trained (--trained-layers auto)" in told
+    assert layers == 1 and "are trained" not in told
     layers, told = trained(replace(recipe, method="ssmix"))
     assert layers == "all" and "all layers are trained: ssmix" in told
-    layers, told = trained(replace(recipe, trained_layers=1))
-    assert layers == 1 and "are trained" not in told
 
 
 @pytest.mark.whole

@@ -146,7 +146,7 @@ def test_the_recipe_of_an_earlier_run_repeats_it():
 SMALL = FOUND | {"pooling": "mean", "head_start": "logistic"}
 
 
-def test_efforts_are_steps_rates_batches_and_heads():
+def test_efforts_are_steps_rates_and_heads():
     """400 rows of four classes: 10 epochs, 250 steps of 16."""
     plans = {name: Recipe("x", effort=name).resolved(400, 4, 384, **SMALL) for name in (None, *EFFORTS)}
     found = {
@@ -154,20 +154,18 @@ def test_efforts_are_steps_rates_batches_and_heads():
         for name, plan in plans.items()
     }
     assert found == {
-        None: (125, 8, 1e-4, "logistic", 0.25),
-        "normal": (125, 8, 1e-4, "logistic", 0.25),
-        "quick": (62, 8, 2e-4, "logistic", 0.125),
+        None: (62, 16, 1e-4, "logistic", 0.25),
+        "normal": (62, 16, 1e-4, "logistic", 0.25),
+        "quick": (31, 16, 2e-4, "logistic", 0.125),
         "best": (250, 16, 5e-5, "trained", 1.0),
     }
 
 
-def test_the_upper_half_of_a_deep_encoder_is_trained():
-    def trained(layers, **settings):
-        return Recipe("x", **settings).resolved(400, 4, 384, layers=layers, **SMALL).trained_layers
-
-    assert [trained(layers) for layers in (0, 6, 7, 12, 24)] == ["all", "all", 3, 6, 12]
-    assert [trained(12, effort=effort) for effort in EFFORTS] == [6, 6, "all"]
-    assert [trained(12, trained_layers=asked) for asked in ("all", 2, 0)] == ["all", 2, 0]
+def test_all_layers_are_trained_unless_fewer_are_asked_for():
+    assert [Recipe("x", effort=effort).resolved(400, 4, 384, **SMALL).trained_layers for effort in EFFORTS] == [
+        "all"
+    ] * 3
+    assert [Recipe("x", trained_layers=asked).trained_layers for asked in ("auto", "2", 0)] == ["all", 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -176,8 +174,8 @@ def test_the_upper_half_of_a_deep_encoder_is_trained():
     ids=["many rows", "several labels", "cls"],
 )
 def test_elsewhere_there_is_one_effort(rows, found):
-    best = Recipe("x", effort="best").resolved(rows, 4, 384, layers=12, **found)
-    assert replace(best, effort=None) == Recipe("x").resolved(rows, 4, 384, layers=12, **found)
+    best = Recipe("x", effort="best").resolved(rows, 4, 384, **found)
+    assert replace(best, effort=None) == Recipe("x").resolved(rows, 4, 384, **found)
     assert best.steps_factor == 1 and best.head_end == "trained" and best.trained_layers == "all"
     with pytest.raises(
         InputError, match="--effort quick is for encoders with mean pooling, one label a text and less"
@@ -190,7 +188,7 @@ def test_validation_rows_choose_among_trained_heads():
 
 
 def test_the_steps_of_an_effort_are_a_factor_that_can_be_replaced():
-    assert Recipe("x", effort="quick", steps_factor=2).resolved(400, 4, 384, **SMALL).steps == 1000
+    assert Recipe("x", effort="quick", steps_factor=2).resolved(400, 4, 384, **SMALL).steps == 500
 
 
 def test_an_interrupted_run_is_resumed_unless_it_used_what_is_retired(tmp_path):

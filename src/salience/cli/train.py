@@ -53,7 +53,7 @@ def train(
     max_length: Annotated[int | None, of_recipe("Tokens read at once.  [default: at most 512]", MODEL)] = None,
     long: Annotated[str | None, of_recipe("Part read of longer texts: head, head-tail, windows.", MODEL)] = None,
     method: Annotated[str | None, of_recipe("plain (no mixing), or one of `salience methods`.", TRAINING)] = None,
-    trained_layers: Annotated[str | None, of_recipe("auto, all, top N, or 0: the head alone.", TRAINING, "N")] = None,
+    trained_layers: Annotated[str | None, of_recipe("all, the top N, or 0: the head alone.", TRAINING, "N")] = None,
     effort: Annotated[str | None, of_recipe("quick, normal or best.  [default: normal]", TRAINING)] = None,
     steps: Annotated[int | None, of_recipe("Training steps.  [default: by the data]", TRAINING)] = None,
     batch_size: Annotated[int | None, of_recipe("Texts in a step.", TRAINING, hidden=True)] = None,

@@ -109,8 +109,7 @@ def alike_in_depth(recipes: Mapping[str, Recipe], note: Callable[[str], None]) -
         alike = {name: recipe for name, recipe in recipes.items() if recipe.trained_layers == layers}
         for name, recipe in alike.items():
             if recipe.method and needs_layers(choose_method(recipe.method, recipe.method_options)):
-                if layers != "auto":  # of a shallow encoder, these are all
-                    note(f"all layers are trained by all methods: {name} may need what lies below the top {layers}")
+                note(f"all layers are trained by all methods: {name} may need what lies below the top {layers}")
                 chosen |= {each: replace(own, trained_layers="all") for each, own in alike.items()}
                 break
     return chosen

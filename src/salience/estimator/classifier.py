@@ -70,8 +70,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         learning_rate: highest learning rate.
         pooling: what the head reads: "cls", "mean", "first" or "auto"; see docs/research/defaults.md.
         trained_layers: encoder layers that are trained, counted from the top, or "all"; 0 is the head alone, a
-            logistic regression on the frozen encoder. "auto" is the upper half of an encoder of more than six layers
-            with less effort than "best", else "all".
+            logistic regression on the frozen encoder.
         effort: compute budget of training, "quick", "normal" or "best"; see docs/research/defaults.md. None is
             "normal" with mean pooling, one label a text and less than 2,000 texts.
         head_rate: learning rate of the head, as a multiple of that of the encoder. None is 10 with mean
@@ -116,7 +115,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
     batch_size: int | None = None
     learning_rate: float | None = None
     pooling: str = "auto"
-    trained_layers: int | str = "auto"
+    trained_layers: int | str = "all"
     effort: str | None = None
     head_rate: float | None = None
     max_length: int | None = None

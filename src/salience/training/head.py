@@ -163,15 +163,6 @@ def train_top(model: nn.Module, layers: int, lowest: int | None = None) -> int |
     return below
 
 
-def separate_layers(model: nn.Module) -> int:
-    """The number of layers of an encoder, if each has weights of its own and they are recognised; otherwise 0."""
-    try:
-        layers = [module for level, module in stages(model).items() if isinstance(level, int)]
-    except ValueError:
-        return 0
-    return len(layers) if len({*map(id, layers)}) == len(layers) else 0
-
-
 def parts_below(model: nn.Module) -> list[nn.Module]:
     """The parts of an encoder, beside its embedding block, that belong to the embeddings.
 

@@ -45,7 +45,6 @@ from salience.training.head import (
     described_in,
     last_map,
     recognised_stages,
-    separate_layers,
     set_map,
     set_regression,
     train_top,
@@ -208,12 +207,9 @@ def prepare(
     method = choose_method(plan.method, plan.method_options) if method is None else method
     method = resolved(method, model, tokenizer, first_batches(tokenizer, training), note)
     trained = plan.trained_layers
-    if isinstance(trained, int):
-        if train_top(model, trained, lowest_level(method, model)) is None:
-            note(f"all layers are trained: {plan.method} mixes or reads below the top {trained}")
-            plan = replace(plan, trained_layers="all")
-        elif recipe.trained_layers == "auto":
-            note(f"the top {trained} of {depth(model)} layers are trained (--trained-layers auto)")
+    if isinstance(trained, int) and train_top(model, trained, lowest_level(method, model)) is None:
+        note(f"all layers are trained: {plan.method} mixes or reads below the top {trained}")
+        plan = replace(plan, trained_layers="all")
     if kept and (line := needed_memory(plan, model, training, kept)) is not None:
         note(line)
     if method is not None:
@@ -382,8 +378,8 @@ def plan_of(recipe: Recipe, task: Task, classifier: TextClassifier, given: bool)
         # The learning rate depends on the width of a transformer.
         len(task.training) + len(task.further), len(task.labels),
         None if own.reads_words else model.config.hidden_size,
-        layers=0 if own.reads_words else separate_layers(model), several=task.multi_label, validated=validated,
-        pooling=pooling, head_start=start, max_length=classifier.max_length, **columns,
+        several=task.multi_label, validated=validated, pooling=pooling, head_start=start,
+        max_length=classifier.max_length, **columns,
         precision=resolve_precision(recipe.precision, choose_device(recipe.device), model),
     )  # fmt: skip
     parts = plan.accumulation * world_size()

@@ -37,28 +37,23 @@ class Effort:
     Args:
         steps: multiple of the texts that are seen in all steps.
         rate: multiple of the learning rate.
-        batch_size: number of texts in a step.
         head: value of `head_end`.
-        half: whether `trained_layers=auto` is the upper half of a deep encoder.
     """
 
     steps: float
     rate: float
-    batch_size: int
     head: str
-    half: bool = False
 
 
 # Points on the frontier of accuracy and time, with steps as of `default_steps`, measured in
 # docs/research/studies/depth-and-steps.md.
 EFFORTS = {
-    "quick": Effort(1 / 8, 4, 8, "logistic", half=True),
-    "normal": Effort(1 / 4, 2, 8, "logistic", half=True),
-    "best": Effort(1, 1, 16, "trained"),
+    "quick": Effort(1 / 8, 4, "logistic"),
+    "normal": Effort(1 / 4, 2, "logistic"),
+    "best": Effort(1, 1, "trained"),
 }
 # Of a student, which makes `PASSES` over the texts of its teacher; measured in docs/research/studies/distilling.md.
-TAUGHT, PASSES = Effort(1, 2, 16, "trained"), 2
-SHALLOW = 6  # layers of an encoder that `trained_layers=auto` trains whole; larger-encoders.md has the measurement
+TAUGHT, PASSES = Effort(1, 2, "trained"), 2
 FEW_CLASSES = 5  # up to which a regression that is saved is penalised like the initial head
 # Weight of the contrastive loss where the head reads a mean; docs/research/studies/losses-and-mixing.md measures it.
 CONTRAST = 0.6
@@ -104,7 +99,7 @@ LAYERS = Kind(
         if isinstance(value, str)
         else is_whole(value) and 0 <= value <= 1000
     ),
-    normal=lambda value: value if value in ("all", "auto") else int(value),
+    normal=lambda value: "all" if value in ("all", "auto") else int(value),
 )
 WEIGHTS = Kind(
     "a text such as none or auto, or names with a number each",
@@ -308,10 +303,7 @@ class Recipe(DataSettings):
         None, between(0.01, 100), "multiple of the steps that follow from the data", "that of effort, else 1"
     )
     batch_size: int | None = setting(
-        None,
-        whole_between(1, 10**6),
-        "number of texts in a training step",
-        "8; 16 with effort=best, and where effort has no say; 32 from 2,000 rows on",
+        None, whole_between(1, 10**6), "number of texts in a training step", "16; 32 from 2,000 rows on"
     )
     accumulation: int = setting(1, whole_between(1, 10**6), "parts that a batch is split into, to save memory")
     learning_rate: float | None = setting(
@@ -358,10 +350,9 @@ class Recipe(DataSettings):
         None, SHARE, "dropout probability of the encoder's states and attention in training", "the model's own"
     )
     trained_layers: int | str = setting(
-        "auto", LAYERS, "encoder layers that are trained, counted from the top; 0 is the head alone, a logistic "
+        "all", LAYERS, "encoder layers that are trained, counted from the top; 0 is the head alone, a logistic "
         "regression on the frozen encoder; all includes the embeddings, and is used where a method mixes, or its "
-        "guide reads, what lies below; auto is the upper half of an encoder of more than "
-        f"{SHALLOW} layers with less effort than best, else all"
+        "guide reads, what lies below; auto is all"
     )  # fmt: skip
     kept_memory: float = setting(
         2.0, between(0, 10_000), "gigabytes of memory for the states of texts below the trained layers; those of "
@@ -475,14 +466,12 @@ class Recipe(DataSettings):
         return classes / 2 if many else 1.0
 
     def resolved(
-        self, rows: int, classes: int, width: int | None, *, layers: int = 0, several: bool = False,
-        validated: bool = False, **found,
+        self, rows: int, classes: int, width: int | None, *, several: bool = False, validated: bool = False, **found,
     ) -> Plan:  # fmt: skip
         """What is used: every value that is left open follows from the data and the model.
 
-        `width` is the number of hidden units of a transformer, None for a model over words; `layers` is the number of
-        layers that can be trained one without the other, 0 if there are none; `found` are settings that data, model
-        and machine have shown: `pooling`, `head_start`, `max_length`, `precision`, and the columns.
+        `width` is the number of hidden units of a transformer, None for a model over words; `found` are settings that
+        data, model and machine have shown: `pooling`, `head_start`, `max_length`, `precision`, and the columns.
         """
         asked = {**vars(self), **found}
         mean = asked["pooling"] in ("mean", "first")
@@ -497,7 +486,7 @@ class Recipe(DataSettings):
         if taught and mean:
             effort = TAUGHT
         # Small data sets need many small steps, large ones fewer large ones.
-        usual = effort.batch_size if is_small or taught else 32
+        usual = 16 if is_small or taught else 32
         batch_size = usual if self.batch_size is None else self.batch_size
         factor = effort.steps if self.steps_factor is None else self.steps_factor
         steps = PASSES * rows / batch_size if taught else default_steps(rows, classes, batch_size)
@@ -520,8 +509,6 @@ class Recipe(DataSettings):
         if self.trained_layers == 0:
             values |= {"steps": 0, "method": "plain", "contrastive": 0.0, "trained_share": 1.0}
             asked["method_options"] = {}
-        elif self.trained_layers == "auto":
-            asked["trained_layers"] = layers // 2 if effort.half and layers > SHALLOW else "all"
         if self.trained_layers == 0 or (self.head_end or values["head_end"]) == "logistic":
             values["head_strength"] = self.strength_saved(classes, several)
         if validated or taught or asked["head_start"] == "random":  # else the estimate chooses it, if there is one
