@@ -77,8 +77,7 @@ PRESENT = CONTRASTED | MIXTURES
 TWICE = {"learning_rate": 1e-4, "head_end": "logistic"}  # twice the rate
 # Of `normal` and `quick`, as they were when most studies were made.
 OF_8 = {"effort": "normal", "batch_size": 8}
-SHORT_# Of `normal` and `quick`, as they were when most studies were made.
-OF_8 = {"effort": "quick", "batch_size": 8}
+SHORT_OF_8 = {"effort": "quick", "batch_size": 8}
 HELD_OUT = CLS | {"validation_share": 0.2}
 # The metrics of VAT, and agreement with leave-one-out for 100 texts.
 AS_VAT = Faithfulness(
