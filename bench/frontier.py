@@ -40,7 +40,6 @@ CHOICES: dict[str, dict[str, Any]] = {
     "best": {"effort": "best"},
     "larger encoder, head alone": {"trained_layers": 0},
     "larger encoder, quick": {"effort": "quick"},
-    "larger encoder, normal": {"effort": "normal"},
 }
 SETFIT = "SetFit"
 ABOVE: dict[str, Any] = {"xytext": (0, 5), "ha": "right", "va": "bottom"}  # where the name of a choice hides no other
@@ -122,10 +121,10 @@ def draw(axes: np.ndarray, means: pd.DataFrame) -> HoverTexts:
         for choice, accuracy, seconds in means.loc[name].itertuples():
             colour = COLOURS[1] if choice == SETFIT else COLOURS[2] if choice.startswith("larger") else COLOURS[0]
             (line,) = panel.plot([log10(seconds)], [accuracy], "o", color=colour)
-            place = ABOVE if choice in ("head alone", "normal", "best", SETFIT) else BELOW
+            place = ABOVE if choice in ("head alone", "normal", "larger encoder, quick", SETFIT) else BELOW
             panel.annotate(choice, (log10(seconds), accuracy), textcoords="offset points", fontsize="x-small", **place)
             texts[line] = [f"{choice}: {accuracy:.1f} % in {seconds:.0f} s"]
-        panel.set(xlim=(-1.3, 3), ylim=(55, 94), xlabel="processor seconds")
+        panel.set(xlim=(-1.6, 3), ylim=(55, 94), xlabel="processor seconds")
         panel.set_xticks(range(-1, 4), labels=["0.1", "1", "10", "100", "1,000"])
         panel.set_title(title, fontsize="small")
     panels[0].set_ylabel("accuracy in %")
