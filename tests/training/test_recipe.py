@@ -162,9 +162,8 @@ def test_efforts_are_steps_rates_and_heads():
 
 
 def test_all_layers_are_trained_unless_fewer_are_asked_for():
-    assert [Recipe("x", effort=effort).resolved(400, 4, 384, **SMALL).trained_layers for effort in EFFORTS] == [
-        "all"
-    ] * 3
+    for effort in EFFORTS:
+        assert Recipe("x", effort=effort).resolved(400, 4, 384, **SMALL).trained_layers == "all"
     assert [Recipe("x", trained_layers=asked).trained_layers for asked in ("auto", "2", 0)] == ["all", 2, 0]
 
 
