@@ -56,6 +56,14 @@ def test_seconds_are_those_of_all_models_and_predictions(files):
     assert texts_of_folds(*prepared_of(files, estimate="folds:5", trained_share=1.0)) == 40 + explained + 5 * 32
 
 
+def test_the_vectors_of_the_initial_head_count(files):
+    """Once for it, and once more for the regression at the end; the page explains nothing without held-out rows."""
+    per_text = Pace(0, 0, 1)
+    for settings, reads in (({}, 2), ({"head_end": "trained"}, 1), ({"head_start": "random"}, 0)):
+        prepared, task, _ = prepared_of(files, estimate="none", **settings)
+        assert per_text.seconds(prepared, task, None) == reads * 40
+
+
 def texts_of_folds(prepared, task, folds) -> float:
     per_text = Pace(0, 0, 1)
     return per_text.seconds(prepared, task, folds) - per_text.seconds(prepared, task, None)
@@ -89,6 +97,21 @@ def test_at_last_the_head_alone_is_trained_and_less_is_refused(files):
 def test_an_estimate_that_is_needed_is_kept(files):
     needs = prepared_of(files, estimate="folds:5", calibrate=True)
     assert Pace(0, 1, 0).within(30, *needs) == {"estimate": "folds:2", "steps": 10}
+
+
+def test_how_long_it_takes_is_said_before_the_texts_are_computed(files, tmp_path, monkeypatch):
+    said: list[str] = []
+
+    class Stop(Exception):
+        pass
+
+    def computed(*_):
+        raise Stop
+
+    monkeypatch.setattr("salience.training.prepare.set_regression", computed)
+    with pytest.raises(Stop):
+        train(Recipe(**files, steps=20), tmp_path / "run", note=said.append, timed=True)
+    assert said[-1].startswith("this takes about")
 
 
 @pytest.mark.whole

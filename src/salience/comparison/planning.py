@@ -30,7 +30,7 @@ from salience.training.passes import passes_per_step
 from salience.training.prepare import Prepared, first_batches, silent
 from salience.training.recipe import Plan, Recipe
 from salience.training.references import is_reference, trained
-from salience.training.run import prepare_files
+from salience.training.run import checked_files
 from salience.training.task import check_measures, checksums
 
 NO_TEST = "the data set has no test part, which a comparison needs: name one with --test"
@@ -155,7 +155,7 @@ class Known:
         for before, found in self.recipes:
             if before == asked:
                 return found
-        prepared, task = prepare_files(asked, note)
+        prepared, task = checked_files(asked, note)
         if not len(task.test):  # of a data set on the hub, this is seen when it is read
             raise InputError(NO_TEST)
         self.several[data] = task.multi_label
@@ -209,7 +209,7 @@ def counting_passes() -> Callable[[Recipe], float]:
         rest = replace(recipe, method=PLAIN, method_options={})
         prepared = next((each for before, each in built if before == rest), None)
         if prepared is None:
-            prepared = prepare_files(recipe)[0]
+            prepared = checked_files(recipe)[0]
             built.append((rest, prepared))
         classifier, method = prepared.classifier, choose_method(recipe.method, recipe.method_options)
         batches = first_batches(classifier.tokenizer, prepared.training)
@@ -221,7 +221,7 @@ def counting_passes() -> Callable[[Recipe], float]:
 
 def seconds_per_step(recipe: Recipe) -> float:
     """The median seconds of `TIMED` training steps of a recipe, here and now, after some that do not count."""
-    prepared = replace(prepare_files(replace(recipe, steps=UNTIMED + TIMED))[0], validation=None)
+    prepared = replace(checked_files(replace(recipe, steps=UNTIMED + TIMED))[0], validation=None)
     clock = Clock()
     with TemporaryDirectory() as folder:
         run_trainer(build_trainer(prepared, Path(folder), Listeners(callbacks=[clock])))

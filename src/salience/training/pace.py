@@ -20,6 +20,7 @@ from salience.models.architectures import architecture
 from salience.models.precision import computing
 from salience.training.estimate import SHARES, Folds, choose_folds, steps_of_folds
 from salience.training.fit import build_trainer
+from salience.training.head import MOST
 from salience.training.prepare import Prepared, silent
 
 TIMED = 32  # texts of the mean length whose prediction is timed
@@ -34,7 +35,7 @@ class Pace:
     """Seconds on this machine.
 
     Args:
-        model: of the preparation of the model, such as of loading it.
+        model: of the checks before it trains, such as of loading the model.
         step: of a training step.
         text: of the prediction of a text.
         report: of the page and the baselines, whatever the texts are.
@@ -46,7 +47,7 @@ class Pace:
     report: float = 0.0
 
     def seconds(self, prepared: Prepared, task: Task, folds: Folds | None) -> float:
-        """About how long a prepared run takes from here on, with its estimate and report."""
+        """About how long a checked run takes from here on, with its initial head, estimate and report."""
         plan, rows = prepared.plan, len(prepared.training)
         steps, regressions = plan.steps, plan.head_end == "logistic" and plan.trained_layers != 0
         judging = (prepared.test, None if folds is None else folds.rows, prepared.validation)  # as in the report
@@ -54,14 +55,18 @@ class Pace:
         texts = AN_EXPLANATION * min(judged, EXPLAINED)
         for part, times in ((prepared.validation, plan.evaluations), (prepared.test, 1)):
             texts += times * (0 if part is None else len(part))
+        if plan.head_start == "logistic":
+            texts += min(rows, MOST)
         if regressions:
-            texts += rows
+            texts += min(rows, MOST)
+        if folds is not None and rows > MOST and plan.head_start == "logistic":
+            texts += rows  # the heads alone are of all rows
         if folds is not None and plan.trained_layers != 0:
             steps += steps_of_folds(plan, task, folds)
             # Predictions with a share of 0 are those of the head alone, whose vectors the run has.
             texts += len(folds.rows) * (1 if plan.trained_share is not None else len(SHARES) - 1)
             if regressions:
-                texts += len(folds.predicted) * len(folds.texts) - len(folds.rows)
+                texts += sum(min(MOST, int((folds.numbers != number).sum())) for number in folds.predicted)
         return steps * self.step + texts * self.text + self.report
 
     def within(self, limit: float, prepared: Prepared, task: Task, folds: Folds | None) -> dict[str, Any]:
@@ -76,7 +81,7 @@ class Pace:
         plan, changed = prepared.plan, dict[str, Any]()
         if self.seconds(prepared, task, folds) <= limit:
             return changed
-        limit -= self.model  # a plan that is cut is prepared anew
+        limit -= self.model  # a plan that is cut is checked anew
         for kind, fewer in fewer_folds(prepared, task, folds):
             changed, folds = {"estimate": kind}, fewer
             if self.seconds(prepared, task, folds) <= limit:
@@ -112,10 +117,10 @@ def fewer_folds(prepared: Prepared, task: Task, folds: Folds | None) -> Iterator
 
 
 def measured(prepared: Prepared, seconds: float) -> Pace | None:
-    """The pace of a prepared run, whose model stays as it is; None if the model is trained by turns.
+    """The pace of a checked run, whose model stays as it is; None if the model is trained by turns.
 
     Args:
-        seconds: those that the preparation of the model took.
+        seconds: those that the checks took.
     """
     if architecture(prepared.model).procedure == "turns":
         return None

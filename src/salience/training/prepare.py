@@ -140,7 +140,7 @@ def prepare(
     method: Any = None,
     regression: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Prepared:
-    """Builds the model, makes the plan, and checks that everything fits, by a dry run too.
+    """All that a run needs, with its initial head.
 
     Args:
         note: told warnings and choices, a line each.
@@ -151,6 +151,42 @@ def prepare(
 
     Raises:
         InputError: the recipe, the model or the texts are at fault, or this machine cannot train so.
+    """
+    return with_initial_head(checked(recipe, task, note, classifier=classifier, method=method), task, regression)
+
+
+def with_initial_head(
+    prepared: Prepared, task: Task, regression: tuple[np.ndarray, np.ndarray] | None = None
+) -> Prepared:
+    """A checked run, ready to train: its head is as the plan wants, for which the training texts are computed."""
+    plan, training = prepared.plan, prepared.training
+    if plan.head_start == "logistic":
+        linear = last_map(prepared.model)
+        drawn_head, vectors = copied_weights(linear), None
+        if regression is not None:
+            set_map(linear, *regression)
+        else:
+            described = described_in(training, task.descriptions)
+            vectors = set_regression(
+                prepared.classifier, training, prepared.class_weights, plan.head_strength, described
+            )
+        prepared = replace(prepared, drawn_head=drawn_head, vectors=vectors)
+    if task.taught is not None:
+        training.labels = task.taught if training.owners is None else task.taught[training.owners]
+    return prepared
+
+
+def checked(
+    recipe: Recipe,
+    task: Task,
+    note: Callable[[str], None] = silent,
+    *,
+    classifier: TextClassifier | None = None,
+    method: Any = None,
+) -> Prepared:
+    """Builds the model, makes the plan, and checks that everything fits, by a dry run too; arguments as of `prepare`.
+
+    The head is a fresh one, which costs no pass over the texts.
     """
     check_machine(recipe)
     if task.multi_label:
@@ -183,16 +219,6 @@ def prepare(
     model, tokenizer, training = classifier.model, classifier.tokenizer, encoded["training"]
     classifier = replace(classifier, precision=for_predictions(plan.precision))
     check_regression(plan, model)
-    drawn_head, vectors = dict[str, Tensor](), None
-    if plan.head_start == "logistic":
-        drawn_head = copied_weights(last_map(model))
-        if regression is not None:
-            set_map(last_map(model), *regression)
-        else:
-            described = described_in(training, task.descriptions)
-            vectors = set_regression(classifier, training, weights, plan.head_strength, described)
-    if task.taught is not None:
-        training.labels = task.taught if training.owners is None else task.taught[training.owners]
     pooling = "" if plan.pooling == "cls" else f" ({plan.pooling} pooling)"
     steps = (
         f"{plan.steps} steps of {min(plan.batch_size, len(training))} texts, learning rate {plan.learning_rate:.2g}"
@@ -218,7 +244,7 @@ def prepare(
         dry_run(method, model, Batch(**Collator.of(tokenizer)([training[row] for row in rows])))
     procedure.check(model)
     validation, test = encoded.get("validation"), encoded.get("test")
-    return Prepared(plan, classifier, method, training, validation, test, weights, drawn_head, vectors)
+    return Prepared(plan, classifier, method, training, validation, test, weights)
 
 
 def left_out(role: str, texts: Texts, encoded: Encoded, classifier: TextClassifier) -> str:

@@ -48,7 +48,7 @@ from salience.training.fit import Fitted, Listeners
 from salience.training.measures import Measures, measures_named
 from salience.training.pace import CUT, measured
 from salience.training.passes import text_passes
-from salience.training.prepare import Prepared, prepare, silent
+from salience.training.prepare import Prepared, checked, silent, with_initial_head
 from salience.training.recipe import Recipe
 from salience.training.task import check_input, check_measures, checksums, input_files, task_of
 
@@ -120,18 +120,19 @@ def train(
         recipe = replace(recipe, checksums=checksums(recipe))
         task = task_of(recipe, listeners.note)
         read = time.time()
-        prepared = prepare(recipe, task, listeners.note)
+        prepared = checked(recipe, task, listeners.note)
         check_measures(wanted, task.multi_label)
         folds = plan_estimate(prepared, task, listeners.note) if estimating else None
         if timed or time_limit is not None:
             spent = time.time() - read, time.time() - started
             if changed := changes_for_time(prepared, task, folds, spent, time_limit, listeners.note):
-                prepared = prepare(replace(recipe, **changed), task)
+                prepared = checked(replace(recipe, **changed), task)
                 folds = plan_estimate(prepared, task, listeners.note) if estimating else None
         plan = prepared.plan.as_mapping()
         if main:
             folder.open(plan)
         PartialState().wait_for_everyone()  # the main process has prepared the folder
+        prepared = with_initial_head(prepared, task)
         fitted, estimated = fit_with_estimate(prepared, task, folds, folder.checkpoints, listeners)
         classifier = fitted.classifier
         if not main:
@@ -160,11 +161,17 @@ def train(
     return replace(read_run(folder.output), folder=Path(output), task=task, classifier=classifier)
 
 
-def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
-    """Reads the files that the recipe names and prepares the run."""
+def checked_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
+    """Reads the files that the recipe names and checks the run."""
     recipe = replace(recipe, checksums=checksums(recipe))
     task = task_of(recipe, note)
-    return prepare(recipe, task, note), task
+    return checked(recipe, task, note), task
+
+
+def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
+    """Reads the files that the recipe names and prepares the run."""
+    prepared, task = checked_files(recipe, note)
+    return with_initial_head(prepared, task), task
 
 
 def changes_for_time(
@@ -174,11 +181,11 @@ def changes_for_time(
     """Notes about how long a run takes; the settings that it has to change for a limit of time, the same everywhere.
 
     Args:
-        spent: seconds that the preparation of the model took, and that all took up to now.
+        spent: seconds that the checks took, and that all took up to now.
         limit: seconds for the whole run, with those; None for no limit.
     """
-    preparing, until_now = spent
-    pace, until_now = broadcast_object_list([measured(prepared, preparing), until_now])  # what all of them decide by
+    checking, until_now = spent
+    pace, until_now = broadcast_object_list([measured(prepared, checking), until_now])  # what all of them decide by
     if pace is None:
         if limit is not None:
             raise InputError("--time-limit is not for a model that is trained by turns: set --steps")
