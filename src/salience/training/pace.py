@@ -49,23 +49,21 @@ class Pace:
     def seconds(self, prepared: Prepared, task: Task, folds: Folds | None) -> float:
         """About how long a checked run takes from here on, with its initial head, estimate and report."""
         plan, rows = prepared.plan, len(prepared.training)
-        steps, regressions = plan.steps, plan.head_end == "logistic" and plan.trained_layers != 0
+        steps, begins = plan.steps, plan.head_start == "logistic"  # with a regression
+        ends = plan.head_end == "logistic" and plan.trained_layers != 0
         judging = (prepared.test, None if folds is None else folds.rows, prepared.validation)  # as in the report
         judged = next((len(rows) for rows in judging if rows is not None and len(rows)), 0)
         texts = AN_EXPLANATION * min(judged, EXPLAINED)
         for part, times in ((prepared.validation, plan.evaluations), (prepared.test, 1)):
             texts += times * (0 if part is None else len(part))
-        if plan.head_start == "logistic":
-            texts += min(rows, MOST)
-        if regressions:
-            texts += min(rows, MOST)
-        if folds is not None and rows > MOST and plan.head_start == "logistic":
+        texts += (begins + ends) * min(rows, MOST)
+        if folds is not None and begins and rows > MOST:
             texts += rows  # the heads alone are of all rows
         if folds is not None and plan.trained_layers != 0:
             steps += steps_of_folds(plan, task, folds)
             # Predictions with a share of 0 are those of the head alone, whose vectors the run has.
             texts += len(folds.rows) * (1 if plan.trained_share is not None else len(SHARES) - 1)
-            if regressions:
+            if ends:
                 texts += sum(min(MOST, int((folds.numbers != number).sum())) for number in folds.predicted)
         return steps * self.step + texts * self.text + self.report
 
