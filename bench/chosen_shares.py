@@ -23,13 +23,15 @@ from salience.scores import held_out
 from salience.scores.labels import labels_of
 from salience.training.estimate import SHARES, choose_folds, estimate
 from salience.training.fit import Listeners
+from salience.training.prepare import prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.run import prepare_files
+from salience.training.task import task_of
 
 
 def choice(recipe: Recipe) -> dict[str, Any]:
     """The share that the estimate of a recipe chooses, and the log loss of its rows with each share."""
-    prepared, task = prepare_files(recipe)
+    task = task_of(recipe, silent)
+    prepared = prepare(recipe, task)
     folds = choose_folds(recipe, task, print)
     assert folds is not None
     losses: dict[str, float] = {}

@@ -40,9 +40,9 @@ from salience.scores.labels import ONE_LABEL
 from salience.training.callbacks import Beginning
 from salience.training.estimate import Estimated, choose_folds, estimate
 from salience.training.fit import Listeners, fit
-from salience.training.prepare import silent
+from salience.training.prepare import prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.run import prepare_files
+from salience.training.task import task_of
 
 TARGETS = (0.8, 0.9, 0.95)
 DRAWS = 200  # of labels, for the noise floor
@@ -54,7 +54,8 @@ COLUMNS = (
 
 def rows_of_run(recipe: Recipe, kinds: list[str]) -> Iterator[dict]:
     """Trains a model and makes estimates for it: a row for each kind."""
-    prepared, task = prepare_files(recipe)
+    task = task_of(recipe, silent)
+    prepared = prepare(recipe, task)
     assert prepared.test is not None
     labels = task.test.known_labels
     with TemporaryDirectory() as folder:

@@ -25,8 +25,9 @@ from kept_rows import arguments, keep, kept_rows, missing_runs
 from salience.comparison.variation import difference
 from salience.scores.labels import labels_of
 from salience.training.fit import fit
+from salience.training.prepare import prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.run import prepare_files
+from salience.training.task import task_of
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0, 1.25)  # of the weights after training
 BLENDS = (0.25, 0.5, 0.75)  # shares of the trained classifier in mean probabilities
@@ -43,7 +44,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 def rows_of_run(recipe: Recipe) -> dict[str, dict[str, float]]:
     """Trains a model; its scores on the test rows for each share of the weights, and of blended probabilities."""
-    prepared, task = prepare_files(recipe)
+    task = task_of(recipe, silent)
+    prepared = prepare(recipe, task)
     assert prepared.test is not None
     labels = task.test.known_labels
     before = {name: weight.detach().clone() for name, weight in prepared.model.named_parameters()}

@@ -27,9 +27,10 @@ from salience.training import callbacks as resuming
 from salience.training.callbacks import using_files
 from salience.training.fit import Listeners, fit
 from salience.training.head import regression
-from salience.training.prepare import Prepared
+from salience.training.prepare import Prepared, prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.run import prepare_files
+from salience.training.run import checked_files
+from salience.training.task import task_of
 from word_models import bits, word_classifier
 
 TEXTS, LABELS = zip(*labelled_rows(30), strict=True)
@@ -249,7 +250,7 @@ def mean_recipe(mean_place, **settings) -> Recipe:
 
 def trained_weights(recipe, folder):
     """The weights before and after a training, by name."""
-    prepared, _ = prepare_files(recipe)
+    prepared = prepare(recipe, task_of(recipe, silent))
     before = {name: weight.detach().clone() for name, weight in prepared.model.named_parameters()}
     model = fit(prepared, folder).classifier.model
     return before, {name: weight.detach().clone() for name, weight in model.named_parameters()}
@@ -294,13 +295,13 @@ def test_the_strength_is_that_of_scikit_learn(mean_place):
 
 def test_what_does_not_fit_is_refused(mean_place):
     with pytest.raises(InputError, match=r"trained_share .* validation rows"):
-        prepare_files(mean_recipe(mean_place, trained_share=0.5, validation_share=0.25))
+        checked_files(mean_recipe(mean_place, trained_share=0.5, validation_share=0.25))
 
 
 def test_a_regression_that_is_saved_fits_more_closely_where_classes_are_many(mean_place):
     for settings, strength in (({}, 1), ({"head_strength": 3.0}, 3)):
         recipe = Recipe(mean_place.data, model=mean_place.model, device="cpu", trained_layers=0, **settings)
-        assert prepare_files(recipe)[0].plan.head_strength == strength
+        assert checked_files(recipe)[0].plan.head_strength == strength
     head = {"pooling": "mean", "head_start": "logistic", "max_length": 64, "precision": "fp32"}
     for settings, several, strength in (
         ({"trained_layers": 0}, False, 38.5), ({"trained_layers": 0}, True, 1), ({}, False, 38.5), ({}, True, 1),
@@ -314,9 +315,9 @@ def test_a_regression_that_is_saved_fits_more_closely_where_classes_are_many(mea
 @pytest.mark.parametrize("settings", [{"head_start": "random"}, {"pooling": "cls"}])
 def test_a_strength_without_a_regression_is_refused(mean_place, settings):
     with pytest.raises(InputError, match="head_strength has no effect without --set head_start=logistic"):
-        prepare_files(mean_recipe(mean_place, head_strength=10.0, **settings))
+        checked_files(mean_recipe(mean_place, head_strength=10.0, **settings))
 
 
 def test_a_strength_does_not_need_a_start_where_the_start_is_a_regression(mean_place):
     recipe = mean_recipe(mean_place, head_strength=10.0)
-    assert prepare_files(recipe)[0].plan.head_start == "logistic"
+    assert checked_files(recipe)[0].plan.head_start == "logistic"

@@ -57,8 +57,10 @@ from salience.training.head import (
     train_top,
 )
 from salience.training.passes import passes_per_step
+from salience.training.prepare import prepare, silent
 from salience.training.recipe import Recipe
-from salience.training.run import prepare_files, train
+from salience.training.run import checked_files, train
+from salience.training.task import task_of
 from word_models import bits, word_classifier
 
 LABELS = np.random.default_rng(0).integers(0, 3, 40)
@@ -216,7 +218,8 @@ def test_only_the_head_of_a_run_begins_in_another_way(place):
     """Everything that is drawn afterwards is the same."""
     states = []
     for start in ("random", "logistic"):
-        prepared, _ = prepare_files(recipe_of(place, head_start=start))
+        recipe = recipe_of(place, head_start=start)
+        prepared = prepare(recipe, task_of(recipe, silent))
         states.append((prepared.model, torch.random.get_rng_state()))
     (one, first), (other, second) = states
     assert bits(one.base_model) == bits(other.base_model) and torch.equal(first, second)
@@ -237,7 +240,8 @@ def test_each_regression_costs_a_forward_pass_of_each_text(place, tmp_path):
 def test_the_kept_head_is_the_regression_on_the_trained_encoder(place, tmp_path, share):
     """Against scikit-learn, on the vectors of the run with the trained head; shares begin at the regression before."""
     settings = {"pooling": "mean", "trained_share": share}
-    begun = last_map(prepare_files(recipe_of(place, **settings))[0].model).weight.detach().double().numpy()
+    recipe = recipe_of(place, **settings)
+    begun = last_map(prepare(recipe, task_of(recipe, silent)).model).weight.detach().double().numpy()
     trained, kept = (
         train(recipe_of(place, head_end=end, **settings | own), tmp_path / f"{end}-{number}", note=lambda line: None)
         for number, (end, own) in enumerate([("trained", {"trained_share": 1.0}), ("logistic", {})])
@@ -255,12 +259,12 @@ def test_the_kept_head_is_the_regression_on_the_trained_encoder(place, tmp_path,
 
 def test_a_head_that_cannot_be_a_regression_is_refused(place):
     with pytest.raises(InputError, match="head_end=logistic is not available for AttentionClassifier: use head_end="):
-        prepare_files(recipe_of(place, model="lstm-base", head_start="random", head_end="logistic"))
+        checked_files(recipe_of(place, model="lstm-base", head_start="random", head_end="logistic"))
 
 
 def test_a_model_over_words_is_refused(place):
     with pytest.raises(InputError, match="head_start=logistic is not available for AttentionClassifier"):
-        prepare_files(recipe_of(place, model="lstm-base"))
+        checked_files(recipe_of(place, model="lstm-base"))
 
 
 BATCH = families.batch([3, 5, 1])
@@ -605,7 +609,7 @@ def test_training_on_kept_states_is_training_above_them(validation, tmp_path):
 
     def weights(name: str, memory: float = 2.0, kept: bool = True) -> dict[str, torch.Tensor]:
         kept_states._shelves.clear()
-        prepared = prepare_files(replace(recipe, kept_memory=memory))[0]
+        prepared = prepare(replace(recipe, kept_memory=memory), task_of(recipe, silent))
         trainer = build_trainer(prepared, tmp_path / name)
         assert trainer.kept is not None and trainer.kept.level == frozen_layers(prepared.model)
         trainer.kept = trainer.kept if kept else None
@@ -627,7 +631,7 @@ def test_all_layers_are_trained_where_a_method_needs_them(tmp_path):
         data=str(write_csv(tmp_path / "rows.csv", labelled_rows(40))), method="ssmix", steps=2, trained_layers=1,
         model=str(families.save_tiny_model(tmp_path / "tiny", words, classes=2)), device="cpu",
     )  # fmt: skip
-    prepared = prepare_files(recipe, notes.append)[0]
+    prepared = checked_files(recipe, notes.append)[0]
     assert prepared.plan.trained_layers == "all" and all(each.requires_grad for each in prepared.model.parameters())
     assert any("all layers are trained: ssmix" in note for note in notes)
 
@@ -651,7 +655,7 @@ def test_a_method_that_needs_lower_layers_trains_them(tmp_path):
 
     def trained(asked: Recipe) -> tuple[int | str, str]:
         notes = []
-        prepared = prepare_files(asked, notes.append)[0]
+        prepared = checked_files(asked, notes.append)[0]
         return prepared.plan.trained_layers, " ".join(notes)
 
     layers, told = trained(recipe)

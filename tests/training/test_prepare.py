@@ -32,9 +32,10 @@ from salience.training.prepare import (
     silent,
     training_arguments,
     try_longest,
+    with_initial_head,
 )
 from salience.training.recipe import Plan, Recipe, default_rates, default_steps
-from salience.training.run import prepare_files
+from salience.training.run import checked_files
 from salience.training.task import task_of
 from word_models import bits, word_classifier
 
@@ -143,7 +144,7 @@ def place(tmp_path_factory):
 
 def prepared(place, model, data=None, **settings):
     recipe = Recipe(data or place.data, model=getattr(place, model), steps=3, device="cpu", **settings)
-    return prepare_files(recipe)[0]
+    return with_initial_head(*checked_files(recipe))
 
 
 def test_a_mean_is_trained_with_mixtures_of_vectors_and_contrast(place):
@@ -170,7 +171,7 @@ def test_the_copy_for_a_fold_is_what_would_be_loaded(place):
 
 
 def test_a_model_whose_vocabulary_is_of_the_training_texts_has_no_copy(place):
-    assert prepare_files(Recipe(place.data, model="lstm-base", steps=3, device="cpu"))[0].untrained() is None
+    assert checked_files(Recipe(place.data, model="lstm-base", steps=3, device="cpu"))[0].untrained() is None
 
 
 def test_another_head_is_trained_without(place):
@@ -197,12 +198,12 @@ def test_a_head_that_was_trained_is_kept(place, tmp_path):
     last_map(first.model).weight.data = weights
     first.model.save_pretrained(tmp_path / "run")
     first.classifier.tokenizer.save_pretrained(tmp_path / "run")
-    again = prepare_files(Recipe(place.data, model=str(tmp_path / "run"), steps=3, device="cpu"))[0]
+    again = checked_files(Recipe(place.data, model=str(tmp_path / "run"), steps=3, device="cpu"))[0]
     assert (again.plan.pooling, again.plan.head_start) == ("mean", "random")
     assert torch.equal(last_map(again.model).weight, weights)
     texts = [(text, f"{label} {len(text) % 2}") for text, label in labelled_rows(24)]
     others = write_csv(tmp_path / "others.csv", texts)
-    fresh = prepare_files(Recipe(str(others), model=str(tmp_path / "run"), steps=3, device="cpu"))[0]
+    fresh = checked_files(Recipe(str(others), model=str(tmp_path / "run"), steps=3, device="cpu"))[0]
     assert fresh.plan.head_start == "logistic"
 
 
@@ -235,7 +236,7 @@ def test_several_processes_have_no_contrast_by_default(monkeypatch):
 def test_a_resolved_recipe_stays_as_it_is(place):
     """So a run is repeated by its recipe.yaml, also by versions with other defaults."""
     recipe = prepared(place, "mean").plan
-    assert prepare_files(recipe)[0].plan == recipe
+    assert checked_files(recipe)[0].plan == recipe
     assert Plan.from_mapping(recipe.as_mapping()) == recipe
 
 
@@ -296,7 +297,7 @@ def test_a_step_that_needs_much_memory_is_told(layers, share, tmp_path, monkeypa
     monkeypatch.setattr(preparing, "try_longest", lambda *_: 500_000_000)
     place = str(write_csv(tmp_path / "rows.csv", labelled_rows(12)))
     model, notes = str(families.save_tiny_model(tmp_path / "tiny", list(WORDS.values()))), []
-    prepare_files(Recipe(place, model=model, device="cpu", steps=1, trained_layers=layers, batch_size=8), notes.append)
+    checked_files(Recipe(place, model=model, device="cpu", steps=1, trained_layers=layers, batch_size=8), notes.append)
     assert sum(f"a step keeps up to {4 * share:.1f} GB in memory, with 8 texts of" in line for line in notes) == 1
 
 
@@ -308,7 +309,7 @@ def test_a_better_encoder_in_the_cache_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(preparing, "try_to_load_from_cache", lambda *names: asked.append(names) or str(tmp_path))
     for model, told in (("minilm", 1), (tiny, 0)):
         notes = []
-        prepare_files(Recipe(place, model=model, device="cpu", steps=1), notes.append)
+        checked_files(Recipe(place, model=model, device="cpu", steps=1), notes.append)
         assert sum(preparing.BETTER in line for line in notes) == told == len(asked)
         asked.clear()
 
@@ -325,7 +326,7 @@ def test_the_longest_text_is_tried_before_training(part, tmp_path):
     recipe = Recipe(**{role: str(file) for role, file in files.items()}, model=str(model), device="cpu")
     tried = "a trial with two texts, the longest of which has [0-9]+ tokens, ended in RuntimeError: The size of tensor"
     with pytest.raises(InputError, match=tried):
-        prepare_files(recipe)
+        checked_files(recipe)
 
 
 def test_a_trial_leaves_the_model_as_it_is(tmp_path):

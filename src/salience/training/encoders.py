@@ -15,7 +15,7 @@ from salience.models.loading import EMBEDDED
 from salience.models.sentence_modules import MODULES
 from salience.training.estimate import choose_folds, heads_alone
 from salience.training.passes import FORWARD, passes_per_step
-from salience.training.prepare import prepare, silent
+from salience.training.prepare import checked, silent
 from salience.training.recipe import Recipe
 
 FOLDS = "folds:5"
@@ -65,11 +65,11 @@ def rank_encoders(
     found = []
     for name in names:
         note(f"{name}: vectors of {len(task.training):,} texts")
-        prepared = prepare(replace(asked, model=name), task)
+        prepared = checked(replace(asked, model=name), task)
         folds, plan, model = choose_folds(prepared.plan, task, silent), prepared.plan, prepared.model
         assert folds is not None  # it was asked for
         begun = time.perf_counter()
-        (heads,) = heads_alone(replace(prepared, vectors=None), task, [folds])  # computed again, to be timed
+        (heads,) = heads_alone(prepared, task, [folds])
         seconds = time.perf_counter() - begun
         passes = plan.steps * plan.batch_size * passes_per_step(prepared.method, plan.clean, model)
         scores = prepared.classifier.kind.with_intervals(heads.probabilities, folds.rows.known_labels, None, plan.seed)

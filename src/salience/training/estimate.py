@@ -48,7 +48,7 @@ from salience.training.callbacks import UNTRACKED, Beginning
 from salience.training.fit import Fitted, Listeners, fit
 from salience.training.head import choose_calibration, described_in, divide_logits, drawn, regression_of
 from salience.training.passes import FORWARD, text_passes
-from salience.training.prepare import Prepared, as_batch, prepare, silent
+from salience.training.prepare import Prepared, as_batch, checked, silent, with_initial_head
 from salience.training.recipe import Plan, Recipe, default_steps
 from salience.work import tracked
 
@@ -451,7 +451,7 @@ def prepared_fold(
     prepared: Prepared, recipe: Recipe, part: Task, method: Any, regression: tuple[np.ndarray, np.ndarray] | None
 ) -> Prepared:
     """The model of a fold: a copy of that of the run, which is not trained yet. Its file need not be read again."""
-    return prepare(recipe, part, classifier=prepared.untrained(), method=method, regression=regression)
+    return with_initial_head(checked(recipe, part, classifier=prepared.untrained(), method=method), part, regression)
 
 
 def recipe_of_folds(plan: Plan, rows: int, classes: int) -> Recipe:

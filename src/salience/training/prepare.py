@@ -138,27 +138,18 @@ def prepare(
     *,
     classifier: TextClassifier | None = None,
     method: Any = None,
-    regression: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Prepared:
-    """All that a run needs, with its initial head.
-
-    Args:
-        note: told warnings and choices, a line each.
-        classifier: trained instead of the recipe's model. Its weights are changed.
-        method: an object such as `SSMix()`, used instead of the recipe's method. Its fields need not be such that a
-            recipe can hold them.
-        regression: the weights (C, D) and biases (C,) that initialise the head, if the recipe wants a regression.
-
-    Raises:
-        InputError: the recipe, the model or the texts are at fault, or this machine cannot train so.
-    """
-    return with_initial_head(checked(recipe, task, note, classifier=classifier, method=method), task, regression)
+    """All that a run needs, checked, with its initial head; arguments and errors as of `checked`."""
+    return with_initial_head(checked(recipe, task, note, classifier=classifier, method=method), task)
 
 
 def with_initial_head(
     prepared: Prepared, task: Task, regression: tuple[np.ndarray, np.ndarray] | None = None
 ) -> Prepared:
-    """A checked run, ready to train: its head is as the plan wants, for which the training texts are computed."""
+    """A checked run, ready to train: its head is as the plan wants, for which the training texts are computed.
+
+    `regression` has the weights (C, D) and biases (C,) of that head, if they are known already.
+    """
     plan, training = prepared.plan, prepared.training
     if plan.head_start == "logistic":
         linear = last_map(prepared.model)
@@ -184,9 +175,16 @@ def checked(
     classifier: TextClassifier | None = None,
     method: Any = None,
 ) -> Prepared:
-    """Builds the model, makes the plan, and checks that everything fits, by a dry run too; arguments as of `prepare`.
+    """Builds the model, makes the plan, and checks that everything fits, by a dry run too. The head is a fresh one.
 
-    The head is a fresh one, which costs no pass over the texts.
+    Args:
+        note: told warnings and choices, a line each.
+        classifier: trained instead of the recipe's model. Its weights are changed.
+        method: an object such as `SSMix()`, used instead of the recipe's method. Its fields need not be such that a
+            recipe can hold them.
+
+    Raises:
+        InputError: the recipe, the model or the texts are at fault, or this machine cannot train so.
     """
     check_machine(recipe)
     if task.multi_label:

@@ -168,12 +168,6 @@ def checked_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple
     return checked(recipe, task, note), task
 
 
-def prepare_files(recipe: Recipe, note: Callable[[str], None] = silent) -> tuple[Prepared, Task]:
-    """Reads the files that the recipe names and prepares the run."""
-    prepared, task = checked_files(recipe, note)
-    return with_initial_head(prepared, task), task
-
-
 def changes_for_time(
     prepared: Prepared, task: Task, folds: Folds | None, spent: tuple[float, float], limit: float | None,
     note: Callable[[str], None],
