@@ -1,5 +1,6 @@
 """The mixing papers' tables: equal passes, the same rows, published and printed numbers, the sweep over heads."""
 
+import math
 from dataclasses import asdict
 
 import numpy as np
@@ -226,8 +227,11 @@ def test_the_printed_numbers_are_counted_again():
     assert differences[1] == f"+2.50 [{low:+.2f}, {high:+.2f}] (+1.0)"
     assert differences[2].startswith("+1.00 [") and "(" not in differences[2]
     (claimed,) = lines_of(text, "mix is better")
-    assert claimed[1:] == ["+1.00", f"+2.50 [{low:+.2f}, {high:+.2f}]", "1", "gain"]
-    assert differences[3].startswith("+1.75 [")
+    assert claimed[1:] == ["+1.00", f"+2.50 [{low:+.2f}, {high:+.2f}]", "1", "gain", "gain"]
+    variances = np.square([stats.sem(gains), stats.sem([0.0, 2.0])])  # Welch, about these two sets
+    degrees = variances.sum() ** 2 / (variances**2 / [4, 3]).sum() - 2
+    half = stats.t.ppf(0.975, degrees) * math.sqrt(variances.sum()) / 2
+    assert differences[3].startswith(f"+1.75 [{1.75 - half:+.2f}, {1.75 + half:+.2f}]; other sets [")
 
 
 def test_a_claim_is_compared_on_the_same_sets():

@@ -33,7 +33,7 @@ from salience.papers import ssmix
 from salience.papers.attentionmix import tables as attentionmix
 from salience.papers.datasets import SOURCES
 from salience.papers.dropmix import tables as dropmix
-from salience.papers.mixing_tables import MINILM, Cell, Choice, Claim, MixingTable, Published
+from salience.papers.mixing_tables import MINILM, Cell, Choice, Claim, MixingTable, Published, difference_told
 from salience.papers.table import Row, Table, markdown
 from salience.report.comparison_pictures import forests
 from salience.report.pictures import save
@@ -278,14 +278,6 @@ def verdict_table(paper: Paper, runs: Runs) -> str:
         ])  # fmt: skip
     columns = ["claim", "place", "paper", *map(told, sizes), "verdict", "with Holm's correction", "pairs of runs"]
     return markdown(columns, lines)
-
-
-def difference_told(case: Judged, sets: int, of_sets: int) -> str:
-    """Such as '+0.35 [-0.36, +1.05], 3 of 6 sets; other sets [-0.90, +1.60]'."""
-    over = case.over_sets
-    known = f", {sets} of {of_sets} sets" if sets < of_sets else ""
-    others = f"; other sets [{over.low:+.2f}, {over.high:+.2f}]" if over.low is not None else ""
-    return f"{case.found}{known}{others}"
 
 
 def joined(by_size: Mapping[int, str]) -> str:

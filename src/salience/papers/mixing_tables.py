@@ -16,13 +16,13 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 from transformers import set_seed
 
 from salience.classify import TextClassifier
 from salience.comparison.comparison import LearningCurves
-from salience.comparison.paired_difference import PairedDifference, paired_difference
-from salience.comparison.variation import difference, spread
-from salience.comparison.verdict import verdict
+from salience.comparison.variation import spread
+from salience.comparison.verdict import Judged, judged
 from salience.data.splitting import draw, drawn
 from salience.data.task import Task
 from salience.data.texts import Texts
@@ -91,18 +91,32 @@ def claimed(claims: Sequence[Claim], names: Sequence[str], published: Published,
 
     If there are none, ours is over all data sets that have both methods, and the paper's is left out.
     """
-    lines = []
+    lines, family = [], []
     for claim in claims:
         told = [name for name in names if {claim.better, claim.worse} <= {*published[name]}]
-        found, sets = over_sets(claim.better, claim.worse, told, rows)
-        if found is None:
-            found, sets = over_sets(claim.better, claim.worse, names, rows)
-        if found is not None:
-            gains = [published[name][claim.better] - published[name][claim.worse] for name in sets if name in told]
-            gain = fmean(gains) if gains else None
-            paper = "" if gain is None else f"{gain:+.2f}"
-            lines.append([claim.text, paper, str(found), str(len(sets)), verdict(found)])
-    return table("claim", ["paper", "here", "data sets", "verdict"], lines)
+        found = paired_by_set(claim.better, claim.worse, told, rows)
+        found = found or paired_by_set(claim.better, claim.worse, names, rows)
+        if found:
+            gains = [published[name][claim.better] - published[name][claim.worse] for name in found if name in told]
+            lines.append([claim.text, f"{fmean(gains):+.2f}" if gains else ""])
+            family.append([*found.values()])
+    return table("claim", ["paper", "here", "data sets", "verdict", "with Holm's correction"], [
+        [*line, difference_told(case), str(len(sets)), case.verdict, case.corrected]
+        for line, sets, case in zip(lines, family, judged(family), strict=True)
+    ])  # fmt: skip
+
+
+def difference_told(case: Judged, sets: int = 0, of_sets: int = 0) -> str:
+    """Such as '+0.35 [-0.36, +1.05], 3 of 6 sets; other sets [-0.90, +1.60]'."""
+    over = case.over_sets
+    known = f", {sets} of {of_sets} sets" if sets < of_sets else ""
+    others = f"; other sets [{over.low:+.2f}, {over.high:+.2f}]" if over.low is not None else ""
+    return f"{case.found}{known}{others}"
+
+
+def mean_told(differences: Sequence[np.ndarray]) -> str:
+    """The mean of differences (seeds,) over data sets, with its intervals."""
+    return difference_told(judged([differences])[0])
 
 
 def accuracies(methods: Sequence[str], names: Sequence[str], published: Published, rows: list[Row]) -> str:
@@ -117,35 +131,27 @@ def accuracies(methods: Sequence[str], names: Sequence[str], published: Publishe
 def differences(
     baseline: str, methods: Sequence[str], names: Sequence[str], published: Published, rows: list[Row]
 ) -> str:
-    """Differences from the baseline, paired by seed, with 95 % intervals; and their mean over the sets."""
+    """Differences from the baseline, paired by seed, with 95 % intervals; and their mean over these sets."""
     lines = []
     for method in [method for method in methods if method != baseline]:
-        cells = []
+        pairs, cells = paired_by_set(method, baseline, names, rows), []
         for name in names:
-            own, base, told = by_seed(method, name, rows), by_seed(baseline, name, rows), published[name]
-            seeds = [seed for seed in own if seed in base]
-            found = difference([own[seed] for seed in seeds], [base[seed] for seed in seeds]) if seeds else ""
+            told = published[name]
+            found = mean_told([pairs[name]]) if name in pairs else ""
             paper = f" ({told[method] - told[baseline]:+.1f})" if {method, baseline} <= {*told} else ""
             cells.append(f"{found}{paper}".strip())
-        overall, _ = over_sets(method, baseline, names, rows)
-        lines.append([method, *cells, str(overall or "")])
+        lines.append([method, *cells, mean_told([*pairs.values()]) if pairs else ""])
     return table("method", [*names, "mean over the sets"], lines)
 
 
-def over_sets(
-    method: str, baseline: str, names: Sequence[str], rows: list[Row]
-) -> tuple[PairedDifference | None, list[str]]:
-    """The mean over data sets of the difference of two methods, of other sets like these; and the sets that have both.
-
-    Only seeds that both methods have on a set count.
-    """
-    pairs = {name: (by_seed(method, name, rows), by_seed(baseline, name, rows)) for name in names}
-    common = {name: sorted({*own} & {*base}) for name, (own, base) in pairs.items()}
-    sets = [name for name in names if common[name]]
-    if not sets:
-        return None, []
-    own, base = ([[pairs[name][side][seed] for seed in common[name]] for name in sets] for side in (0, 1))
-    return paired_difference(own, base), sets
+def paired_by_set(method: str, baseline: str, names: Sequence[str], rows: list[Row]) -> dict[str, np.ndarray]:
+    """The differences of two methods (seeds,) on each data set that has both, of the seeds that both have there."""
+    found = {}
+    for name in names:
+        own, base = by_seed(method, name, rows), by_seed(baseline, name, rows)
+        if common := sorted({*own} & {*base}):
+            found[name] = np.array([own[seed] - base[seed] for seed in common])
+    return found
 
 
 def by_size(rows: Sequence[Row]) -> dict[int, list[Row]]:

@@ -23,7 +23,7 @@ import numpy as np
 from transformers import set_seed
 
 from salience.classify import TextClassifier
-from salience.comparison.variation import difference, spread
+from salience.comparison.variation import spread
 from salience.data.encoding import Encoded
 from salience.data.splitting import drawn
 from salience.data.task import Task
@@ -44,6 +44,7 @@ from salience.faithfulness.evaluation import DRAWS
 from salience.papers.attention_classifiers.building import build_attention_classifier
 from salience.papers.attention_classifiers.options import PRESETS, AttentionOptions
 from salience.papers.datasets import accuracy, load, train_classifier
+from salience.papers.mixing_tables import mean_told
 from salience.papers.table import Row, Table, markdown
 from salience.report.pictures import COLOURS, GREY, save
 from salience.training.recipe import Recipe
@@ -286,17 +287,27 @@ def by_set_and_encoder(rows: list[Row]) -> Groups:
 
 
 def three_columns(groups: Groups, columns: Mapping[str, Callable[[Row], float]], published: Columns) -> str:
-    """A line for each set and encoder: three columns, the paper's, and the differences of neighbouring columns."""
+    """A line for each set and encoder: three columns, the paper's, and the differences of neighbouring columns.
+
+    The mean of these over the sets has a line for each encoder that has several seeds of each.
+    """
     first, second, third = columns
-    lines = []
+    lines: list[list[str]] = []
+    of_encoder: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     for (name, encoder), group in groups.items():
         values = [np.array([read(row) for row in group]) for read in columns.values()]
         start, of_paper = 3 * (family(encoder) == "bert"), published[name]
+        steps = (values[1] - values[0], values[2] - values[1])
+        of_encoder.setdefault(encoder, []).append(steps)
         lines.append([
             name, encoder, str(len(group)), *map(spread, values),
             "-" if of_paper is None else shortened(of_paper[start : start + 3]),
-            str(difference(values[1], values[0])), str(difference(values[2], values[1])),
+            *(mean_told([step]) for step in steps),
         ])  # fmt: skip
+    for encoder, sets in of_encoder.items():
+        if len(sets) > 1 and all(len(step) > 1 for step, _ in sets):
+            means = (mean_told(of_step) for of_step in zip(*sets, strict=True))
+            lines.append([f"mean of {len(sets)}", encoder, *[""] * 5, *means])
     head = ("set", "encoder", "seeds", *columns, "paper", f"{second} - {first}", f"{third} - {second}")
     return markdown(head, lines)
 
