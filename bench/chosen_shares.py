@@ -78,7 +78,9 @@ def main() -> None:
                 continue
             started = time.time()
             files = development_set(row["set"], options.data_dir, Path(folder))
-            recipe = Recipe(**files, size=row["size"], seed=row["seed"], estimate="folds:2", effort="best")
+            recipe = Recipe(
+                **files, size=row["size"], seed=row["seed"], estimate="folds:2", effort="best", head_end="trained"
+            )
             known[place] = {name: row[name] for name in key} | choice(recipe)
             known[place]["seconds"] = round(time.time() - started, 1)
             keep(options.results, [known[place]])

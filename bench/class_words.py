@@ -58,7 +58,7 @@ def main() -> None:
             files = development_set(name, chosen.data_dir, place)
             for seed in range(chosen.seeds):
                 recipe = Recipe(**files, size=100, seed=seed, steps_factor=0.25, learning_rate=2e-4, trained_layers=3,
-                                device="cpu", estimate="none", effort="best")  # fmt: skip
+                                device="cpu", estimate="none", effort="best", head_end="trained")  # fmt: skip
                 run = train(recipe, place / f"{name}-{seed}", note=silent)
                 rows = spread_rows(run.predictions.decisions, EXPLAINED)
                 texts = run.task.test.take(rows)

@@ -74,7 +74,7 @@ class Draw:
         settings = {"test": self.files["test"], "seed": self.seed, "precision": self.options.precision}
         few = settings | {"data": self.files["data"], "size": self.options.size, "estimate": "none"}
         recipe = {
-            "alone": few, "alone, best": few | {"effort": "best"},
+            "alone": few, "alone, best": few | {"effort": "best", "head_end": "trained"},
             "teacher": few | {"model": self.options.teacher, "trained_layers": 6, "estimate": "folds:2"},
         }.get(method)  # fmt: skip
         if recipe is None:

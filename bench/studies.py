@@ -74,6 +74,7 @@ MORE_CONTRAST = CONTRASTIVE | {"contrastive": 0.6}
 MIXTURES = {"method": "senmixup", "method_options": {"alpha": 1.0}}
 CONTRASTED = QUARTER | MORE_CONTRAST
 PRESENT = CONTRASTED | MIXTURES
+TRAINED = {"head_end": "trained"}
 TWICE = {"learning_rate": 1e-4, "head_end": "logistic"}  # twice the rate
 # Of `normal` and `quick`, as they were when most studies were made.
 OF_8 = {"effort": "normal", "batch_size": 8}
@@ -214,12 +215,12 @@ STUDIES = {
     "depth": Study(
         "How many layers need training, in how many steps, at which rate, and which head is kept?",
         {
-            "today": {},
-            "today, regression": {"head_end": "logistic"},
-            "today, C = 23.5": {"head_strength": 23.5},  # half of the classes of trec_fine
+            "today": TRAINED,
+            "today, regression": {},  # `--effort best`
+            "today, C = 23.5": TRAINED | {"head_strength": 23.5},  # half of the classes of trec_fine
             "half": TWICE | {"steps_factor": 0.5},
             "quarter of 16": {"effort": "normal"},
-            "quarter of 16, trained": {"effort": "normal", "head_end": "trained"},
+            "quarter of 16, trained": {"effort": "normal"} | TRAINED,
             "quarter of 16, no contrast": {"effort": "normal", "contrastive": 0.0},
             "quarter of 8, no contrast": OF_8 | {"contrastive": 0.0},
             "quarter of 16, no dropout": {"effort": "normal", "dropout": 0.0},
@@ -240,11 +241,12 @@ STUDIES = {
             "eighth of 8, no warmup": SHORT_OF_8 | {"warmup": 0.0},
             **{f"quarter of 16, {n} layers": {"effort": "normal", "trained_layers": n} for n in (3, 4, 6)},
             "quarter of 8, 6 layers": OF_8 | {"trained_layers": 6},  # the upper half of MPNet
-            "quarter of 8, trained": OF_8 | {"head_end": "trained"},
-            "eighth of 8, trained": SHORT_OF_8 | {"head_end": "trained"},
+            "quarter of 8, trained": OF_8 | TRAINED,
+            "eighth of 8, trained": SHORT_OF_8 | TRAINED,
             "3 layers, half": TWICE | {"steps_factor": 0.5, "trained_layers": 3},
             "head alone": {"trained_layers": 0, "effort": None},
         },
+        {"head_end": None},
         sets=(*EIGHT, "banking20", "trec_fine"),
         sizes=FEW,
         references=("tf-idf", "frozen"),

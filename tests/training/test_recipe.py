@@ -157,7 +157,7 @@ def test_efforts_are_steps_rates_and_heads():
         None: (62, 16, 1e-4, "logistic", 0.25),
         "normal": (62, 16, 1e-4, "logistic", 0.25),
         "quick": (31, 16, 2e-4, "logistic", 0.125),
-        "best": (250, 16, 5e-5, "trained", 1.0),
+        "best": (250, 16, 5e-5, "logistic", 1.0),
     }
 
 

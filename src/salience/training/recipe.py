@@ -37,23 +37,21 @@ class Effort:
     Args:
         steps: multiple of the texts that are seen in all steps.
         rate: multiple of the learning rate.
-        head: value of `head_end`.
     """
 
     steps: float
     rate: float
-    head: str
 
 
 # Points on the frontier of accuracy and time, with steps as of `default_steps`, measured in
 # docs/research/studies/depth-and-steps.md.
 EFFORTS = {
-    "quick": Effort(1 / 8, 4, "logistic"),
-    "normal": Effort(1 / 4, 2, "logistic"),
-    "best": Effort(1, 1, "trained"),
+    "quick": Effort(1 / 8, 4),
+    "normal": Effort(1 / 4, 2),
+    "best": Effort(1, 1),
 }
 # Of a student, which makes `PASSES` over the texts of its teacher; measured in docs/research/studies/distilling.md.
-TAUGHT, PASSES = Effort(1, 2, "trained"), 2
+TAUGHT, PASSES = Effort(1, 2), 2
 FEW_CLASSES = 5  # up to which a regression that is saved is penalised like the initial head
 # Weight of the contrastive loss where the head reads a mean; docs/research/studies/losses-and-mixing.md measures it.
 CONTRAST = 0.6
@@ -321,7 +319,7 @@ class Recipe(DataSettings):
     head_end: str | None = setting(
         None, one_of("trained", "logistic"), "the head that is saved: the trained one, or a logistic regression on "
         "the vectors of the fine-tuned encoder",
-        "logistic with less effort than best where the head is initialised so, without validation rows; else trained",
+        "logistic where --effort can be chosen and the head is initialised so, without validation rows; else trained",
     )  # fmt: skip
     head_strength: float | None = setting(
         None, between(1e-6, 1e6), "C of the regression of head_start and head_end",
@@ -504,8 +502,8 @@ class Recipe(DataSettings):
         fits = (self.clean or self.method == "plain") and self.accumulation * world_size() == 1
         if mixes and fits and not several:  # where it can be had and was measured
             values["contrastive"] = CONTRAST
-        if asked["head_start"] == "logistic" and not validated:
-            values["head_end"] = effort.head
+        if has_efforts and asked["head_start"] == "logistic" and not validated:
+            values["head_end"] = "logistic"
         if self.trained_layers == 0:
             values |= {"steps": 0, "method": "plain", "contrastive": 0.0, "trained_share": 1.0}
             asked["method_options"] = {}
