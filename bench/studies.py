@@ -219,6 +219,11 @@ STUDIES = {
             "today, regression": {},  # `--effort best`
             "today, C = 23.5": TRAINED | {"head_strength": 23.5},  # half of the classes of trec_fine
             "half": TWICE | {"steps_factor": 0.5},
+            **{  # of 2,000 rows and more
+                f"{share} of 32, {head}": {"learning_rate": 1e-4, "batch_size": 32, "steps_factor": factor} | end
+                for share, factor in (("half", 0.5), ("quarter", 0.25))
+                for head, end in (("trained", TRAINED), ("regression", {"head_end": "logistic"}))
+            },
             "quarter of 16": {"effort": "normal"},
             "quarter of 16, trained": {"effort": "normal"} | TRAINED,
             "quarter of 16, no contrast": {"effort": "normal", "contrastive": 0.0},
