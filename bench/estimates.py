@@ -192,14 +192,8 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         for run in missing_runs(options.results, seed=options.seeds, size=options.sizes, set=options.sets):
             files = development_set(run["set"], options.data_dir, Path(folder))
-            recipe = Recipe(
-                **files,
-                size=run["size"],
-                seed=run["seed"],
-                precision=options.precision,
-                effort="best",
-                head_end="trained",
-            )
+            recipe = Recipe(**files, size=run["size"], seed=run["seed"], precision=options.precision, effort="best",
+                            head_end="trained")  # fmt: skip
             if options.quick:
                 recipe = replace(recipe, trained_layers=3, steps_factor=0.25, learning_rate=2e-4)
             keep(options.results, [row | run for row in rows_of_run(recipe, options.kinds)])

@@ -37,7 +37,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "head alone": {"trained_layers": 0},
     "quick": {"effort": "quick"},
     "normal": {"effort": "normal"},
-    "best": {"effort": "best"},
+    "best": {"effort": "best", "head_end": "trained"},  # as it was then
     "larger encoder, head alone": {"trained_layers": 0},
     "larger encoder, quick": {"effort": "quick"},
 }

@@ -107,8 +107,7 @@ def main() -> None:
             files = development_set(run["set"], options.data_dir, Path(folder))
             recipe = Recipe(
                 **files, size=run["size"], seed=run["seed"], precision=options.precision, estimate="none",
-                effort="best", head_end="trained",
-                **VARIANTS[run["variant"]],
+                effort="best", head_end="trained", **VARIANTS[run["variant"]],
             )  # fmt: skip
             keep(options.results, [run | {"scores": rows_of_run(recipe)}])
     rows = kept_rows(options.results)
