@@ -94,6 +94,7 @@ def test_a_wrong_name_of_a_file_or_column_is_told_before_the_long_imports(tmp_pa
     [
         (["predict", "m", "d", "--max-length", "0"], "--max-length is 0: give a whole number from 1 to 1,000,000"),
         (["explain", "m", "--text", "x", "--device", "gpu"], 'unknown --device "gpu"; known: auto, cpu, cuda'),
+        (["explain", "m", "d", "--most", "-1"], "'--most': Input should be greater than or equal to 1"),
         (["faithfulness", "m", "d", "--seed", "-1"], "--seed is -1: give a whole number from 0 to"),
         (["demo", "m", "--max-length", "-5"], "--max-length is -5"),
         (["analyse", "attention", "d", "--bad-rows", "drop"], 'unknown --bad-rows "drop"; known: error, skip'),

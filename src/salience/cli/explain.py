@@ -58,7 +58,7 @@ def explain(
     format_: Annotated[
         str | None, Option("--format", help="terminal, jsonl or html.  [default: by the file's name]")
     ] = None,
-    most: Annotated[int | None, Option(help="Only the first texts of the file.  [default: all]")] = None,
+    most: Annotated[int | None, Option(min=1, help="Only the first texts.  [default: all]")] = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Show the words by which a classifier decides: in the terminal, as JSON lines, or as one self-contained page."""
