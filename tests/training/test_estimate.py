@@ -55,6 +55,7 @@ from salience.training.estimate import (
     prepared_fold,
     recipe_of_folds,
     usual_estimate,
+    usual_folds,
 )
 from salience.training.fit import Listeners
 from salience.training.head import last_map
@@ -434,6 +435,11 @@ def test_the_usual_estimate(settings, kind, place):
     recipe = recipe_of(place, **settings | files)
     folds = choose_folds(recipe, task_of(recipe, print), print)
     assert (folds and folds.kind) == kind
+
+
+def test_many_rows_have_two_folds_whatever_the_effort_is():
+    for rows, folds in ((1999, 5), (2000, 2)):
+        assert usual_folds(Recipe("x", steps_factor=0.25), rows) == folds
 
 
 def test_the_files_are_in_the_manifest_and_nothing_else_is_left(place, whole, tmp_path):

@@ -72,7 +72,7 @@ class SalienceClassifier(ClassifierMixin, BaseEstimator):
         trained_layers: encoder layers that are trained, counted from the top, or "all"; 0 is the head alone, a
             logistic regression on the frozen encoder.
         effort: compute budget of training, "quick", "normal" or "best"; see docs/research/defaults.md. None is
-            "normal" with mean pooling, one label a text and less than 2,000 texts.
+            "normal" with mean pooling, one label a text and up to 10,000 texts.
         head_rate: learning rate of the head, as a multiple of that of the encoder. None is 10 with mean
             pooling, else 1.
         max_length: number of tokens that are read at once.

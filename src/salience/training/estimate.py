@@ -49,7 +49,7 @@ from salience.training.fit import Fitted, Listeners, fit
 from salience.training.head import choose_calibration, described_in, divide_logits, drawn, regression_of
 from salience.training.passes import FORWARD, text_passes
 from salience.training.prepare import Prepared, as_batch, checked, silent, with_initial_head
-from salience.training.recipe import Plan, Recipe, default_steps
+from salience.training.recipe import LARGE, Plan, Recipe, default_steps
 from salience.work import tracked
 
 HOLDOUT_FOLDS = 5  # of which the first one is held out
@@ -116,16 +116,16 @@ def most_folds(texts: Texts, most: int = 10) -> str:
     return next((f"folds:{count}" for count in (10, 5, 2) if count <= most and not obstacle(texts, count)), "none")
 
 
-def usual_folds(recipe: Recipe) -> int:
+def usual_folds(recipe: Recipe, rows: int) -> int:
     """The number of folds of a run that leaves the estimate open: more where their models cost less."""
     if recipe.trained_layers == 0:
         return 10
-    return 5 if (recipe.steps_factor or 1) < 1 else 2
+    return 5 if rows < LARGE and (recipe.steps_factor or 1) < 1 else 2
 
 
 def choose_folds(recipe: Recipe, task: Task, note: Callable[[str], None]) -> Folds | None:
     """The folds of the training rows, and of validation rows of the same file; None if there is no estimate."""
-    kind = usual_estimate(task, usual_folds(recipe)) if recipe.estimate is None else recipe.estimate
+    kind = recipe.estimate or usual_estimate(task, usual_folds(recipe, len(task.training)))
     if kind == "none":
         is_open = recipe.estimate is None and not len(task.validation) and task.taught is None
         reason = obstacle(task.training, 2) if is_open else ""

@@ -50,12 +50,11 @@ from salience.models.sentence_modules import PooledClassifier, saved_head, with_
 from salience.scores.calibration import fit_temperature
 from salience.scores.labels import labels_of
 from salience.training.baselines import fitted_regression
-from salience.training.recipe import Plan
+from salience.training.recipe import MOST, Plan
 
 # Parts of encoders between embeddings and layers: of ELECTRA, ALBERT, and DeBERTa's norm of relative positions.
 BELOW = ("embeddings_project", "encoder.embedding_hidden_mapping_in", "encoder.LayerNorm")
 FOLDS = 5  # of the rows that choose how much a regression leans on descriptions
-MOST = 10_000  # texts that the regression is fitted on: with as many, more of them change little and cost time
 # Of cosines in logits, as in the loss of sentence-transformers for such encoders. No label depends on it.
 SCALE = 20.0
 # What a cosine with the descriptions of a label may count in logits before any row is known, and of how many rows the

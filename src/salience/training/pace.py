@@ -20,8 +20,8 @@ from salience.models.architectures import architecture
 from salience.models.precision import computing
 from salience.training.estimate import SHARES, Folds, choose_folds, steps_of_folds
 from salience.training.fit import build_trainer
-from salience.training.head import MOST
 from salience.training.prepare import Prepared, silent
+from salience.training.recipe import MOST
 
 TIMED = 32  # texts of the mean length whose prediction is timed
 AN_EXPLANATION = 5  # predictions that take as long as the explanation of a text in the report

@@ -20,7 +20,8 @@ from salience.explainers.gradient import Gradient
 from salience.hooks.shared_layers import trunk_level
 from salience.hooks.stages import depth, layers_of
 from salience.mixing.method import levels_of
-from salience.training.head import MOST, frozen_layers
+from salience.training.head import frozen_layers
+from salience.training.recipe import MOST
 
 if TYPE_CHECKING:
     from salience.training.fit import Fitted

@@ -27,7 +27,10 @@ from salience.settings import (
     whole_between,
 )
 
-LARGE = 2000  # rows from which on steps are larger, and the trained head is kept
+LARGE = 2000  # rows from which on steps are larger
+# Texts that a regression is fitted on: with as many, more of them change little and cost time. With more rows there is
+# one effort, which keeps the trained head: others were not measured.
+MOST = 10_000
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ EFFORTS = {
     "normal": Effort(1 / 4, 2),
     "best": Effort(1, 1),
 }
+OF_LARGE = EFFORTS | {"quick": Effort(1 / 4, 2), "normal": Effort(1 / 2, 2)}
 # Of a student, which makes `PASSES` over the texts of its teacher; measured in docs/research/studies/distilling.md.
 TAUGHT, PASSES = Effort(1, 2), 2
 FEW_CLASSES = 5  # up to which a regression that is saved is penalised like the initial head
@@ -183,8 +187,8 @@ class DataSettings:
     estimate: str | None = setting(
         None, ESTIMATE, "how scores on new rows are estimated: folds:K (K-fold cross-validation, K further models), "
         "holdout (a held-out fifth, one further model), or none",
-        "folds:5 with less effort than best, folds:10 with trained_layers=0, else folds:2; none with validation rows, "
-        "or with test rows and 5,000 labelled rows",
+        "folds:5 with less effort than best and less than 2,000 rows, folds:10 with trained_layers=0, else folds:2; "
+        "none with validation rows, or with test rows and 5,000 labelled rows",
     )  # fmt: skip
     calibrate: bool | None = setting(
         None,
@@ -294,8 +298,9 @@ class Recipe(DataSettings):
         None, whole_between(0, 10**9), "number of training steps; 0 where no layer is trained", "follows from the data"
     )
     effort: str | None = setting(
-        None, one_of(*EFFORTS), "compute budget of training: quick an eighth of best, normal a quarter; for encoders "
-        "with mean pooling, one label a text and less than 2,000 rows", "normal for those, else best",
+        None, one_of(*EFFORTS), "compute budget of training: quick an eighth of best, normal a quarter, twice that "
+        "from 2,000 rows on; for encoders with mean pooling, one label a text and up to 10,000 rows",
+        "normal for those, else best",
     )  # fmt: skip
     steps_factor: float | None = setting(
         None, between(0.01, 100), "multiple of the steps that follow from the data", "that of effort, else 1"
@@ -474,13 +479,13 @@ class Recipe(DataSettings):
         asked = {**vars(self), **found}
         mean = asked["pooling"] in ("mean", "first")
         is_small, taught = rows < LARGE, self.teacher is not None
-        has_efforts = mean and is_small and not several and not taught
+        has_efforts = mean and rows <= MOST and not several and not taught
         if self.effort not in (None, "best") and not has_efforts:
             raise InputError(
-                f"--effort {self.effort} is for encoders with mean pooling, one label a text and less than {LARGE:,} "
+                f"--effort {self.effort} is for encoders with mean pooling, one label a text and up to {MOST:,} "
                 "rows: leave it out"
             )
-        effort = EFFORTS[(self.effort or "normal") if has_efforts else "best"]
+        effort = (EFFORTS if is_small else OF_LARGE)[(self.effort or "normal") if has_efforts else "best"]
         if taught and mean:
             effort = TAUGHT
         # Small data sets need many small steps, large ones fewer large ones.
