@@ -46,6 +46,16 @@ def number(name: str, default: int) -> int:
         ) from None
 
 
+def leave_group() -> None:
+    """Ends the threads by which this process talked to others: with one left at its end, Python may abort."""
+    if world_size() > 1:
+        from torch import distributed  # which is slow to import
+
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+        gc.collect()  # the threads end with the last reference, which the wrapper of a trained model has in a cycle
+
+
 def check_launcher() -> None:
     """Checks the variables that launchers set, and removes empty ones from the environment."""
     for name in VARIABLES:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from accelerate import PartialState
-
+from salience.processes import leave_group
 from salience.training.recipe import Recipe
 from salience.training.run import train
 
@@ -22,4 +21,4 @@ def trained_by_turns(data: str, output: str):
 
 if __name__ == "__main__":
     trained_by_turns(*sys.argv[1:])
-    PartialState().destroy_process_group()
+    leave_group()

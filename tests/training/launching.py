@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from accelerate import PartialState, debug_launcher
+from accelerate import debug_launcher
 from transformers import TrainingArguments
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -28,6 +28,7 @@ from salience import (
 )
 from salience.data.encoding import Encoded
 from salience.mixing import neighbours
+from salience.processes import leave_group
 
 METHODS = {
     "plain": None,
@@ -100,4 +101,4 @@ if __name__ == "__main__":
         debug_launcher(save_from_first, (target, method, processes), processes)
     else:
         save_from_first(target, method, processes)
-        PartialState().destroy_process_group()  # a process that ends while its threads still talk is aborted
+        leave_group()

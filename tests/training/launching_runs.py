@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
-from accelerate import PartialState
-
+from salience.processes import leave_group
 from salience.scores import held_out
 from salience.training.recipe import Recipe
 from salience.training.run import train
@@ -43,4 +43,7 @@ def trained_with_share(data: str, output: str, model: str, number: str):
 
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])
-    PartialState().destroy_process_group()
+    leave_group()
+    if (threads := Path("/proc/self/task")).is_dir():  # Linux
+        left = [name for task in threads.iterdir() if "gloo" in (name := (task / "comm").read_text())]
+        assert not left, left

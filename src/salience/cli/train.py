@@ -95,13 +95,11 @@ def run_recipe(
 
     The arguments are those of the command; `suffix` ends the name of the folder if none is given.
     """
-    from salience.processes import importing, is_main_process
+    from salience.processes import importing, is_main_process, leave_group
 
     source = str(config or "the command line")
     check_files(settings, source)
     with importing():
-        from accelerate import PartialState
-
         from salience.cli import report
         from salience.report.training_progress import Progress
         from salience.runs.folder import optional
@@ -130,7 +128,7 @@ def run_recipe(
         )  # fmt: skip
     if is_main_process():
         show_run(run, fault)
-    PartialState().destroy_process_group()  # a process that ends while its threads still talk to others is aborted
+    leave_group()
 
 
 def seconds_of(limit: str) -> float:
